@@ -1,0 +1,47 @@
+# Two commands for everybody: `make demo` shows it, `make test` proves it. Both make their own environment.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench docs clean
+
+demo: .venv/ready
+	@rm -rf demo
+	$(BIN)/glassformer compile "regex:(ab)*" --length 100 --out demo/abab
+	$(BIN)/glassformer verify demo/abab
+	$(BIN)/glassformer run demo/abab abba
+	$(BIN)/glassformer show demo/abab
+	$(BIN)/glassformer compile "gridworld(4)" --length 100 --out demo/gridworld
+	$(BIN)/glassformer verify demo/gridworld
+	$(BIN)/glassformer show demo/gridworld
+
+test: .venv/ready
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/ready-bench
+	$(BIN)/python benchmarks/simulate.py
+	$(BIN)/python benchmarks/build.py
+	$(BIN)/python benchmarks/train_throughput.py
+
+docs: .venv/ready-docs
+	$(BIN)/mkdocs build --strict
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+.venv/ready-bench: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
+	@touch $@
+
+.venv/ready-docs: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@touch $@
+
+clean:
+	rm -rf .venv demo site

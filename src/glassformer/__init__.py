@@ -1,0 +1,47 @@
+"""Transformers of glass: build them by theorem, train them, and look inside both.
+
+    import glassformer
+    built = glassformer.compile("regex:(ab)*", length=100)
+    glassformer.verify(built).wrong        # 0
+    built.run("abab")                      # states and outputs after every letter
+
+What needs torch is imported when it is first used, so that machines alone are quick to load.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from glassformer.automata import Machine, Semiautomaton, machine
+from glassformer.errors import InputError
+
+if TYPE_CHECKING:
+    from glassformer.compiler import Built, Certificate, compile, recurrent_network, verify
+    from glassformer.nn import BlockShape, Config, Trace, Transformer
+
+_LAZY = {
+    "glassformer.compiler": ("Built", "Certificate", "compile", "recurrent_network", "verify"),
+    "glassformer.nn": ("BlockShape", "Config", "Trace", "Transformer"),
+}
+
+__all__ = [
+    "BlockShape",
+    "Built",
+    "Certificate",
+    "Config",
+    "InputError",
+    "Machine",
+    "Semiautomaton",
+    "Trace",
+    "Transformer",
+    "compile",
+    "machine",
+    "recurrent_network",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LAZY.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'glassformer' has no attribute {name!r}")

@@ -1,0 +1,153 @@
+"""Machines as JSON, the format of this library's own files.
+
+    {"symbols": ["a", "b"], "states": ["even", "odd"], "delta": [[1, 0], [0, 1]],
+     "start": "even", "outputs": ["yes", "no"]}
+
+`delta[i][j]` is the number of the state that letter i leads to from state j. `start` is the name or the number of a
+state (the first if not given); `outputs` has a label for each state: all true or false for a language, or all text
+(the names of the states if not given).
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections import Counter
+from typing import Any
+
+from glassformer.automata.formats.build import machine
+from glassformer.automata.place import Source
+from glassformer.automata.semiautomaton import Label, Machine, listed
+from glassformer.errors import InputError
+
+REQUIRED = ("symbols", "states", "delta")
+KEYS = (*REQUIRED, "start", "outputs")
+
+
+def loads(text: str, name: str) -> Machine:
+    """The machine that a JSON text describes."""
+    source = Source(text, name)
+    data = _object(source)
+    states, symbols = _names(source, data, "states"), _names(source, data, "symbols")
+    delta = _delta(source, data["delta"], len(symbols), len(states))
+    start = _start(source, data.get("start", 0), states)
+    outputs = _outputs(source, data["outputs"], len(states)) if "outputs" in data else ()
+    return machine(source, states, symbols, delta, start=start, outputs=outputs)
+
+
+def dumps(machine: Machine) -> str:
+    """The JSON text of a machine: a key a line, and a row of the table a line."""
+    rows = ",\n".join(f"    {json.dumps(row)}" for row in machine.delta.tolist())
+    parts = {
+        "symbols": _text(machine.symbols),
+        "states": _text(machine.states),
+        "delta": f"[\n{rows}\n  ]",
+        "start": _text(machine.states[machine.start]),
+        "outputs": _text(machine.outputs),
+    }
+    return "{\n" + ",\n".join(f'  "{key}": {value}' for key, value in parts.items()) + "\n}\n"
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _object(source: Source) -> dict[str, Any]:
+    """The object that the text holds, with the right keys."""
+    data = _parsed(source)
+    if not isinstance(data, dict):
+        raise _wrong(source, f"a machine is an object with the keys {listed(KEYS)}, not {_kind(data)}")
+    for key in data:
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the keys are {listed(KEYS)}"
+            raise _wrong(source, f"unknown key {key!r}; {hint}")
+    for key in REQUIRED:
+        if key not in data:
+            raise _wrong(source, f"the key {key!r} is missing")
+    return data
+
+
+def _parsed(source: Source) -> Any:
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        for key, count in Counter(key for key, _ in items).items():
+            if count > 1:
+                raise _wrong(source, f"the key {key!r} is there {count} times")
+        return dict(items)
+
+    try:
+        return json.loads(source.text, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        raise source.mistake(f"this is not JSON: {error.msg}", error.pos) from None
+    except RecursionError:
+        raise _wrong(source, "the brackets are nested too deep") from None
+    except InputError:
+        raise
+    except ValueError:  # Python refuses to read numbers of thousands of digits
+        raise _wrong(source, "a number is too long") from None
+
+
+def _names(source: Source, data: dict[str, Any], key: str) -> list[str]:
+    names = data[key]
+    if not isinstance(names, list):
+        raise _wrong(source, f"{key!r} is a list of names, not {_kind(names)}")
+    for i, name in enumerate(names):
+        if not isinstance(name, str):
+            raise _wrong(source, f"{key}[{i}] is a name, not {_kind(name)}")
+        _check_text(source, f"{key}[{i}]", name)
+    return names
+
+
+def _delta(source: Source, delta: Any, symbols: int, states: int) -> list[list[int]]:
+    if not isinstance(delta, list) or len(delta) != symbols:
+        raise _wrong(source, f"'delta' is a list of {symbols} rows, one for each letter, not {_kind(delta)}")
+    for i, row in enumerate(delta):
+        if not isinstance(row, list) or len(row) != states:
+            raise _wrong(source, f"delta[{i}] is a list of {states} numbers, one for each state, not {_kind(row)}")
+        for j, number in enumerate(row):
+            if not _is_number(number) or not 0 <= number < states:
+                what = f"delta[{i}][{j}] is the number of a state, from 0 to {states - 1}, not {_kind(number)}"
+                raise _wrong(source, what)
+    return delta
+
+
+def _start(source: Source, start: Any, states: list[str]) -> int:
+    if isinstance(start, str) and start in states:
+        return states.index(start)
+    if _is_number(start) and (0 <= start < len(states) or not states):
+        return int(start)
+    raise _wrong(source, f"'start' is the name or the number of one of the states {listed(states)}, not {_kind(start)}")
+
+
+def _outputs(source: Source, outputs: Any, states: int) -> tuple[Label, ...]:
+    if not isinstance(outputs, list) or len(outputs) != states:
+        raise _wrong(source, f"'outputs' is a list of {states} labels, one for each state, not {_kind(outputs)}")
+    for i, label in enumerate(outputs):
+        if not isinstance(label, type(outputs[0])) or not isinstance(label, str | bool):
+            raise _wrong(source, f"'outputs' is all text, or all true and false; outputs[{i}] is {_kind(label)}")
+        _check_text(source, f"outputs[{i}]", label)
+    return tuple(outputs)
+
+
+def _check_text(source: Source, where: str, text: str | bool) -> None:
+    """JSON can write half a character, such as "\\ud800", that no file can hold afterwards."""
+    if isinstance(text, str) and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise _wrong(source, f"{where} holds half a character: {text!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _kind(value: Any) -> str:
+    """What a value is, for a message."""
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return "an object"
+    shown = json.dumps(value)
+    return shown if len(shown) <= 40 else shown[:40] + "…"
+
+
+def _wrong(source: Source, what: str) -> InputError:
+    return InputError(f"{source.name}: {what}")

@@ -1,0 +1,377 @@
+"""Reads the pattern of a regular expression: finds mistakes, letters and size before anything is built.
+
+`read` is a scanner and a small parser. The parser gives back the pattern as automata-lib is to be asked for it,
+with every letter replaced by one character of a private range and every class written out, because automata-lib
+reads several things in surprising ways (see `regex`). Next to that text goes an upper bound of the NFA:
+
+- a letter or class makes 2 states and an edge for each of its letters; `()` makes 1 state;
+- a sequence adds an edge for each final state on its left; `|` adds 1 state and 2 edges;
+- a repetition makes as many copies as its larger bound says (`*`, `+` and `?` make one), all linked;
+- `&` and `^` make the product of the states of both sides, which is what nests badly.
+
+The bound that counts is the `work`: the sum of all parts that are built on the way, also those copied again later.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+
+from glassformer.automata.place import Source
+from glassformer.automata.semiautomaton import listed
+from glassformer.errors import InputError
+
+MAX_LENGTH = 10_000  # characters of a pattern
+MAX_LETTERS = 4_096  # letters of an alphabet
+MAX_WORK = 100_000  # states and edges that automata-lib is asked to build: under a second
+
+CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "v": "\v", "f": "\f"}
+SHORTHANDS = {
+    "d": frozenset("0123456789"),
+    "s": frozenset(" \t\n\r\f\v"),
+    "w": frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"),
+}
+REPETITIONS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+QUANTIFIER = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
+PRIVATE = 0xE000  # first character of Unicode's private use area, which has room for 6,400
+
+
+@dataclass(frozen=True)
+class Token:
+    """A letter, a class of letters, a repetition or an operator, and its place in the pattern."""
+
+    kind: str  # "letters", "repeat", or the operator itself
+    at: int
+    named: dict[str, int] = field(default_factory=dict)  # letters written in the pattern, and where
+    implied: frozenset[str] = frozenset()  # letters meant by \d, \s or \w
+    negated: bool = False
+    low: int = 1
+    high: int | None = 1
+
+    def letters(self, alphabet: AbstractSet[str]) -> AbstractSet[str]:
+        """Those letters of the alphabet that this token stands for."""
+        listed_here = alphabet & (self.named.keys() | self.implied)
+        return alphabet - listed_here if self.negated else listed_here
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the pattern for automata-lib, and upper bounds of what building it takes."""
+
+    text: str
+    states: int
+    edges: int
+    finals: int
+    work: int
+
+    @property
+    def size(self) -> int:
+        """States and edges together."""
+        return self.states + self.edges
+
+
+def read(pattern: str, alphabet: Sequence[str] | None) -> tuple[tuple[str, ...], str]:
+    """The sorted letters of a pattern, and the text to give to automata-lib, where letter i is `code(i)`."""
+    if len(pattern) > MAX_LENGTH:
+        raise InputError(f"the pattern has {len(pattern):,} characters; the limit is {MAX_LENGTH:,}")
+    tokens = list(_scan(pattern))
+    letters = _letters(tokens) if alphabet is None else _checked(alphabet)
+    if len(letters) > MAX_LETTERS:
+        raise InputError(f"the alphabet has {len(letters):,} letters; the limit is {MAX_LETTERS:,}")
+    text = _Parser(pattern, letters).whole(tokens).text
+    if not letters:
+        raise InputError("the alphabet is empty: name a letter in the pattern, or give an alphabet")
+    return letters, text
+
+
+def code(i: int) -> str:
+    """The character that stands for letter number i where automata-lib sees it."""
+    return chr(PRIVATE + i)
+
+
+def _letters(tokens: Sequence[Token]) -> tuple[str, ...]:
+    named = {letter for token in tokens for letter in token.named}
+    implied = {letter for token in tokens if not token.negated for letter in token.implied}
+    return tuple(sorted(named | implied))
+
+
+def _checked(alphabet: Sequence[str]) -> tuple[str, ...]:
+    if not alphabet:
+        raise InputError("the alphabet is empty: it needs at least one letter")
+    for letter in alphabet:
+        if not isinstance(letter, str) or len(letter) != 1:
+            raise InputError(f"a letter of a regular expression is one character, not {letter!r}")
+    return tuple(sorted(set(alphabet)))
+
+
+def _mistake(what: str, pattern: str, at: int) -> InputError:
+    return Source(pattern, "pattern").mistake(what, at)
+
+
+# -- from characters to tokens -----------------------------------------------------------------------------
+
+
+def _scan(pattern: str) -> Iterator[Token]:
+    at = 0
+    while at < len(pattern):
+        token, at = _token(pattern, at)
+        yield token
+
+
+def _token(pattern: str, at: int) -> tuple[Token, int]:
+    """The token at a place, and the place after it."""
+    character = pattern[at]
+    if character == "[":
+        return _class(pattern, at)
+    if character == "{":
+        return _quantifier(pattern, at)
+    if character == "\\":
+        return _escape(pattern, at)
+    if character in "()|&^":
+        return Token(character, at), at + 1
+    if character in REPETITIONS:
+        low, high = REPETITIONS[character]
+        return Token("repeat", at, low=low, high=high), at + 1
+    if character == ".":
+        return Token("letters", at, negated=True), at + 1
+    return Token("letters", at, named={_plain(pattern, at): at}), at + 1
+
+
+def _plain(pattern: str, at: int) -> str:
+    """A character that stands for itself."""
+    character = pattern[at]
+    if character in "]}":
+        raise _mistake(f"{character!r} closes nothing; write \\{character} for the letter", pattern, at)
+    if character == "$":
+        raise _mistake("'$' is not needed: the whole word is matched; write \\$ for the letter", pattern, at)
+    return _visible(pattern, at)
+
+
+def _visible(pattern: str, at: int) -> str:
+    character = pattern[at]
+    if character.isspace() and character != " ":
+        raise _mistake(f"white space {character!r} must be escaped (\\t, \\n, …)", pattern, at)
+    return character
+
+
+def _escape(pattern: str, at: int) -> tuple[Token, int]:
+    name = pattern[at + 1 : at + 2]
+    if name and name.lower() in SHORTHANDS:
+        return Token("letters", at, implied=SHORTHANDS[name.lower()], negated=name.isupper()), at + 2
+    return Token("letters", at, named={_escaped(pattern, at): at}), at + 2
+
+
+def _escaped(pattern: str, at: int) -> str:
+    """The letter that a backslash and the character after it stand for."""
+    name = pattern[at + 1 : at + 2]
+    if name in CONTROLS:
+        return CONTROLS[name]
+    if not name:
+        raise _mistake("nothing follows the backslash; write \\\\ for the letter", pattern, at)
+    if name.isalnum():
+        known = " ".join(f"\\{x}" for x in [*CONTROLS, *"dDsSwW"])
+        raise _mistake(f"'\\{name}' is unknown; the letters after a backslash are {known}", pattern, at)
+    return name
+
+
+def _quantifier(pattern: str, at: int) -> tuple[Token, int]:
+    found = QUANTIFIER.match(pattern, at)
+    if not found or not (found[1] or found[3]):
+        raise _mistake("a repetition is {m}, {m,}, {,n} or {m,n}; write \\{ for the letter", pattern, at)
+    low = _bound(found[1])
+    high = low if not found[2] else _bound(found[3]) if found[3] else None
+    if high is not None and high < low:
+        raise _mistake(f"the repetition {found[0]} ends before it begins", pattern, at)
+    return Token("repeat", at, low=low, high=high), found.end()
+
+
+def _bound(digits: str) -> int:
+    """A number of repetitions; a billion stands for anything larger, which is refused all the same."""
+    digits = digits.lstrip("0") or "0"
+    return int(digits) if len(digits) < 10 else 10**9
+
+
+def _class(pattern: str, start: int) -> tuple[Token, int]:
+    negated = pattern.startswith("[^", start)
+    begin = at = start + 1 + negated
+    named: dict[str, int] = {}
+    implied: frozenset[str] = frozenset()
+    while pattern[at : at + 1] != "]":
+        if at >= len(pattern):
+            raise _mistake("this bracket is never closed; write \\[ for the letter", pattern, start)
+        if pattern[at] == "\\" and pattern[at + 1 : at + 2] in SHORTHANDS:
+            implied, at = implied | SHORTHANDS[pattern[at + 1]], at + 2
+        else:
+            at = _range(pattern, at, named)
+    if at == begin:
+        raise _mistake("this class is empty; write \\] for a bracket inside a class", pattern, start)
+    return Token("letters", start, named=named, implied=implied, negated=negated), at + 1
+
+
+def _range(pattern: str, start: int, named: dict[str, int]) -> int:
+    """Adds the letter, or the range of letters such as a-z, at a place inside a class; gives the place after it."""
+    first, at = _member(pattern, start)
+    if pattern[at : at + 1] != "-" or pattern[at + 1 : at + 2] in ("]", ""):
+        named.setdefault(first, start)
+        return at
+    last, at = _member(pattern, at + 1)
+    size = ord(last) - ord(first) + 1
+    if size < 1:
+        raise _mistake(f"the range {first}-{last} runs backwards", pattern, start)
+    if size > MAX_LETTERS:
+        raise _mistake(f"the range has {size:,} letters; the limit is {MAX_LETTERS:,}", pattern, start)
+    for number in range(ord(first), ord(last) + 1):
+        named.setdefault(chr(number), start)
+    return at
+
+
+def _member(pattern: str, at: int) -> tuple[str, int]:
+    """A letter inside a class, and the place after it."""
+    if pattern[at] == "\\":
+        return _escaped(pattern, at), at + 2
+    return _visible(pattern, at), at + 1
+
+
+# -- from tokens to a text for automata-lib ----------------------------------------------------------------
+
+
+@dataclass
+class _Level:
+    """An open parenthesis, or the whole pattern, and what has been read inside it."""
+
+    opened: Token | None = None
+    operator: Token | None = None
+    sides: list[Part] = field(default_factory=list)  # what the operator joins, but for the side that is being read
+    sequence: list[Part] = field(default_factory=list)  # the parts of that side
+    is_repeated: bool = False  # whether the last part has its repetition already
+
+
+class _Parser:
+    """Reads token after token with a stack of open parentheses, so that no depth is too deep."""
+
+    def __init__(self, pattern: str, alphabet: tuple[str, ...]) -> None:
+        self.pattern, self.alphabet = pattern, alphabet
+        self.codes = {letter: code(i) for i, letter in enumerate(alphabet)}
+        self.levels = [_Level()]
+
+    def whole(self, tokens: Sequence[Token]) -> Part:
+        read = {"letters": self.choice, "repeat": self.repeat, "(": self.open, ")": self.close}
+        for token in tokens:
+            read.get(token.kind, self.operate)(token)
+        if opened := self.levels[-1].opened:
+            raise self.mistake("this parenthesis is never closed; write \\( for the letter", opened.at)
+        return self.joined(len(self.pattern))
+
+    def choice(self, token: Token) -> None:
+        for letter, at in token.named.items():
+            if letter not in self.codes:
+                raise self.mistake(f"letter {letter!r} is not in the alphabet {listed(self.alphabet)}", at)
+        codes = sorted(self.codes[letter] for letter in token.letters(self.codes.keys()))
+        if not codes and self.alphabet:
+            what = f"no letter of the alphabet {listed(self.alphabet)} fits here; give a larger alphabet"
+            raise self.mistake(what, token.at)
+        text = codes[0] if len(codes) == 1 else f"[{''.join(codes)}]"
+        self.add(Part(text, states=2, edges=len(codes), finals=1, work=2 + len(codes)))
+
+    def add(self, part: Part) -> None:
+        self.levels[-1].sequence.append(part)
+        self.levels[-1].is_repeated = False
+
+    def repeat(self, token: Token) -> None:
+        level = self.levels[-1]
+        if not level.sequence:
+            what = "nothing stands before this repetition; put a backslash before it for the letter"
+            raise self.mistake(what, token.at)
+        if level.is_repeated:
+            raise self.mistake("a repetition follows a repetition; put the first one in parentheses", token.at)
+        level.sequence[-1] = self.measured(_repeat(level.sequence[-1], token.low, token.high), token.at)
+        level.is_repeated = True
+
+    def operate(self, token: Token) -> None:
+        level = self.levels[-1]
+        if not level.sequence:
+            what = f"nothing stands before {token.kind!r}; write () for the empty word, \\{token.kind} for the letter"
+            raise self.mistake(what, token.at)
+        if level.operator and level.operator.kind != token.kind:
+            what = f"{level.operator.kind!r} and {token.kind!r} meet here: parentheses must say which goes first"
+            raise self.mistake(what, token.at)
+        level.sides.append(self.side(token.at))
+        level.operator, level.sequence = token, []
+
+    def open(self, token: Token) -> None:
+        self.levels.append(_Level(opened=token))
+
+    def close(self, token: Token) -> None:
+        if not self.levels[-1].opened:
+            raise self.mistake("this parenthesis closes nothing; write \\) for the letter", token.at)
+        inside = self.joined(token.at)
+        self.levels.pop()
+        self.add(replace(inside, text=f"({inside.text})"))
+
+    def joined(self, at: int) -> Part:
+        """All of a level that ends at a place."""
+        level = self.levels[-1]
+        if level.operator is None:
+            return self.side(at)
+        if not level.sequence:
+            raise self.mistake("the pattern breaks off here; write () for the empty word", at)
+        sides = [*level.sides, self.side(at)]
+        return self.measured(functools.reduce(OPERATORS[level.operator.kind], sides), level.operator.at)
+
+    def side(self, at: int) -> Part:
+        """The sequence that ends at a place."""
+        sequence = self.levels[-1].sequence
+        return self.measured(functools.reduce(_then, sequence), at) if sequence else EMPTY
+
+    def measured(self, part: Part, at: int) -> Part:
+        if part.work > MAX_WORK:
+            what = f"up to here the pattern needs about {part.work:,} states and edges; the limit is {MAX_WORK:,}"
+            raise self.mistake(what, at)
+        return part
+
+    def mistake(self, what: str, at: int) -> InputError:
+        return _mistake(what, self.pattern, at)
+
+
+# -- how large parts get -----------------------------------------------------------------------------------
+
+EMPTY = Part("()", states=1, edges=0, finals=1, work=1)
+
+
+def _then(a: Part, b: Part) -> Part:
+    edges = a.edges + b.edges + a.finals
+    return Part(a.text + b.text, a.states + b.states, edges, b.finals, a.work + b.work + b.size + a.finals)
+
+
+def _either(a: Part, b: Part) -> Part:
+    states, edges = a.states + b.states + 1, a.edges + b.edges + 2
+    return Part(f"{a.text}|{b.text}", states, edges, a.finals + b.finals, a.work + b.work + b.size + 3)
+
+
+def _both(a: Part, b: Part) -> Part:
+    return _product(a, b, "&", a.edges * b.states + a.states * b.edges + a.edges * b.edges)
+
+
+def _shuffled(a: Part, b: Part) -> Part:
+    return _product(a, b, "^", a.edges * b.states + a.states * b.edges)
+
+
+def _product(a: Part, b: Part, operator: str, edges: int) -> Part:
+    states = a.states * b.states
+    return Part(a.text + operator + b.text, states, edges, a.finals * b.finals, a.work + b.work + states + edges)
+
+
+def _repeat(part: Part, low: int, high: int | None) -> Part:
+    if high == 0:  # automata-lib takes {0} for {0,1}
+        return replace(EMPTY, work=part.work)
+    copies = max(low, 1) if high is None else high
+    states = copies * part.states + 1
+    edges = copies * (part.edges + part.finals) + 1
+    bounds = f"{{{low},{'' if high is None else high}}}"
+    return Part(part.text + bounds, states, edges, copies * part.finals + 1, part.work + states + edges)
+
+
+OPERATORS: dict[str, Callable[[Part, Part], Part]] = {"|": _either, "&": _both, "^": _shuffled}

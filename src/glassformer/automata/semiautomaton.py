@@ -1,0 +1,288 @@
+"""Finite machines: states, letters, and what each letter does to each state.
+
+A `Semiautomaton` has no start and no end; a letter is a map from states to states, and a word is the
+composition of its letters' maps. A `Machine` adds a start state and a label on every state, so that a word
+has an answer: the label of the state it leads to. For a language the labels are True and False.
+
+To *simulate* a machine is to give the state after every prefix of a word. `run` does it as fast as the sizes
+allow; `scan` always does it by composing maps in O(log T) vector steps, which is what a transformer does too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from jaxtyping import Integer
+
+from glassformer.automata import simulate
+from glassformer.errors import InputError
+
+Word: TypeAlias = "str | Sequence[str] | Integer[np.ndarray, '*batch length']"
+Label: TypeAlias = str | bool
+Indices: TypeAlias = Integer[np.ndarray, "*batch length"]
+
+Kind = TypeVar("Kind", bound="Semiautomaton")
+
+LARGEST_TABLE = 2**24  # entries of a transition table; `power` and `product` refuse to pass it
+
+
+@dataclass(frozen=True, eq=False)
+class Semiautomaton:
+    """States, letters, and `delta[letter, state]`: the state that the letter leads to."""
+
+    states: tuple[str, ...]
+    symbols: tuple[str, ...]
+    delta: Integer[np.ndarray, "symbol state"]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "states", _distinct_names(self.states, "state"))
+        object.__setattr__(self, "symbols", _distinct_names(self.symbols, "letter"))
+        object.__setattr__(self, "delta", _checked_table(self.delta, self.states, self.symbols))
+
+    # -- words -----------------------------------------------------------------------------------------
+
+    def encode(self, word: Word) -> Indices:
+        """The letters of a word as indices into `symbols`.
+
+        A string is read letter by letter when every symbol is one character, and is split at blanks otherwise.
+        An integer array is taken as indices already, with any number of batch axes in front.
+        """
+        if isinstance(word, np.ndarray):
+            return self._checked_indices(word)
+        letters = self.split(word) if isinstance(word, str) else list(word)
+        number = {symbol: i for i, symbol in enumerate(self.symbols)}
+        for position, letter in enumerate(letters):
+            if letter not in number:
+                raise InputError(
+                    f"letter {letter!r} at position {position + 1} of the word is not in the alphabet "
+                    f"{listed(self.symbols)}"
+                )
+        return np.array([number[letter] for letter in letters], dtype=np.intp)
+
+    def split(self, text: str) -> list[str]:
+        """The letters written in a string."""
+        return list(text) if all(len(symbol) == 1 for symbol in self.symbols) else text.split()
+
+    def join(self, word: Indices) -> str:
+        """The string that `encode` reads back as this word."""
+        separator = "" if all(len(symbol) == 1 for symbol in self.symbols) else " "
+        return separator.join(self.symbols[i] for i in word)
+
+    # -- simulation ------------------------------------------------------------------------------------
+
+    def run(self, word: Word, start: int | str = 0) -> Indices:
+        """The state after every prefix of a word, or of every word of a batch (last axis: positions)."""
+        return simulate.states_after_prefixes(self.delta, self.encode(word), self.state(start))
+
+    def scan(self, word: Word, start: int | str = 0) -> Indices:
+        """The same as `run`, always by composing maps: O(log T) vector steps."""
+        return simulate.scan(self.delta, self.encode(word), self.state(start))
+
+    def state(self, name: int | str) -> int:
+        """The index of a state given by its name or by its index."""
+        if isinstance(name, str):
+            if name not in self.states:
+                raise InputError(f"there is no state {name!r}; the states are {listed(self.states)}")
+            return self.states.index(name)
+        if not 0 <= name < len(self.states):
+            raise InputError(f"state {name} is out of range: there are {len(self.states)} states, from 0")
+        return int(name)
+
+    # -- other machines --------------------------------------------------------------------------------
+
+    def power(self: Kind, k: int) -> Kind:
+        """The same machine reading blocks of k letters: each word of length k is one letter."""
+        if k < 1:
+            raise InputError(f"a block needs at least one letter, not {k}")
+        _check_size(len(self.symbols) ** k, len(self.states), f"power({k})")
+        words = simulate.every_block(len(self.symbols), k)
+        delta = simulate.compose(self.delta, words)
+        symbols = tuple(self.join(word).replace(" ", "·") for word in words)
+        return self._with(states=self.states, symbols=symbols, delta=delta)
+
+    def product(self, other: Semiautomaton) -> Semiautomaton:
+        """Both machines side by side on the same word; the states are the pairs."""
+        if self.symbols != other.symbols:
+            raise InputError(f"a product needs one alphabet: {listed(self.symbols)} is not {listed(other.symbols)}")
+        _check_size(len(self.symbols), len(self.states) * len(other.states), "the product")
+        delta = self.delta[:, :, None] * len(other.states) + other.delta[:, None, :]
+        states = tuple(f"{p}|{q}" for p in self.states for q in other.states)
+        return Semiautomaton(states, self.symbols, delta.reshape(len(self.symbols), -1))
+
+    def _with(self: Kind, **changes: Any) -> Kind:
+        """A copy of this kind of machine with other parts."""
+        return type(self)(**{**self.__dict__, **changes})
+
+    # -- the rest --------------------------------------------------------------------------------------
+
+    def _checked_indices(self, word: np.ndarray) -> Indices:
+        if not np.issubdtype(word.dtype, np.integer) or word.ndim == 0:
+            raise InputError(f"a word is a row of integers, not {word.dtype} of shape {word.shape}")
+        if word.size and not 0 <= word.min() <= word.max() < len(self.symbols):
+            outside = np.argwhere((word < 0) | (word >= len(self.symbols)))[0]
+            *which, position = outside
+            raise InputError(
+                f"letter number {word[tuple(outside)]} at position {position + 1} is not in the alphabet "
+                f"{listed(self.symbols)}, whose numbers go from 0 to {len(self.symbols) - 1}"
+                + (f" (word {tuple(map(int, which))} of the batch)" if which else "")
+            )
+        return word.astype(np.intp, copy=False)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.states, self.symbols, self.delta.tobytes())
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.states)} states, letters {listed(self.symbols)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Machine(Semiautomaton):
+    """A semiautomaton with a start state and a label on every state (True and False for a language)."""
+
+    start: int = 0
+    outputs: tuple[Label, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "start", self.state(self.start))
+        outputs = tuple(self.outputs) or self.states
+        if len(outputs) != len(self.states):
+            raise InputError(f"there must be one output for each of the {len(self.states)} states, not {len(outputs)}")
+        if len({isinstance(label, bool) for label in outputs}) > 1:
+            raise InputError("outputs are either all true or false (a language) or all text, not both")
+        object.__setattr__(self, "outputs", outputs)
+
+    @property
+    def is_language(self) -> bool:
+        """Whether the labels say "accepted" or "not accepted"."""
+        return isinstance(self.outputs[0], bool)
+
+    def run(self, word: Word, start: int | str | None = None) -> Indices:
+        """The state after every prefix, from the start state unless told otherwise."""
+        return super().run(word, self.start if start is None else start)
+
+    def scan(self, word: Word, start: int | str | None = None) -> Indices:
+        """The same as `run`, by composing maps in O(log T) vector steps."""
+        return super().scan(word, self.start if start is None else start)
+
+    def labels(self, word: Word) -> list[Label]:
+        """The label after every prefix of one word."""
+        return [self.outputs[q] for q in self.run(word)]
+
+    def accepts(self, word: Word) -> bool:
+        """Whether a language contains the word."""
+        if not self.is_language:
+            raise InputError("this machine has labels, not accepting states: ask for labels(word)")
+        states = self.run(word)
+        return bool(self.outputs[states[-1] if len(states) else self.start])
+
+    def minimal(self) -> Machine:
+        """The smallest machine with the same label for every word: reachable states, equivalent ones merged."""
+        reachable = self.reachable()
+        delta = np.searchsorted(reachable, self.delta[:, reachable])
+        labels = {label: i for i, label in enumerate(dict.fromkeys(self.outputs[q] for q in reachable))}
+        kind, classes = np.array([labels[self.outputs[q]] for q in reachable]), 0
+        while kind.max() >= classes:  # Moore: split the classes that disagree on where a letter leads, until none does
+            classes = kind.max() + 1
+            for row in delta:
+                kind = np.unique(kind * len(kind) + kind[row], return_inverse=True)[1]
+        first = np.sort(np.unique(kind, return_index=True)[1])  # one member of each class, in state order
+        order = np.empty(len(first), dtype=np.intp)
+        order[kind[first]] = np.arange(len(first))
+        members = reachable[first]
+        return Machine(
+            states=tuple(self.states[q] for q in members),
+            symbols=self.symbols,
+            delta=order[kind[delta[:, first]]],
+            start=int(order[kind[np.searchsorted(reachable, self.start)]]),
+            outputs=tuple(self.outputs[q] for q in members),
+        )
+
+    def product(self, other: Semiautomaton, combine: Callable[[Label, Label], Label] = "{}|{}".format) -> Semiautomaton:
+        """Both machines side by side; `combine` makes one label of two (`operator.and_` intersects languages)."""
+        pairs = super().product(other)
+        if not isinstance(other, Machine):
+            return pairs
+        return Machine(
+            states=pairs.states,
+            symbols=pairs.symbols,
+            delta=pairs.delta,
+            start=self.start * len(other.states) + other.start,
+            outputs=tuple(combine(a, b) for a in self.outputs for b in other.outputs),
+        )
+
+    def reachable(self) -> Integer[np.ndarray, " state"]:
+        """The states that some word leads to, in order."""
+        seen = np.zeros(len(self.states), dtype=bool)
+        new = np.array([self.start])
+        while len(new):
+            seen[new] = True
+            new = np.unique(self.delta[:, new])
+            new = new[~seen[new]]
+        return np.flatnonzero(seen)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (*super()._identity(), self.start, self.outputs)
+
+
+def _distinct_names(names: Iterable[str], kind: str) -> tuple[str, ...]:
+    names = tuple(names)
+    if not names:
+        raise InputError("the alphabet is empty" if kind == "letter" else "there are no states")
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"the name of a {kind} is a non-empty text, not {name!r}")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the {kind} {twice!r} is named twice")
+    return names
+
+
+def _checked_table(
+    delta: Any, states: tuple[str, ...], symbols: tuple[str, ...]
+) -> Integer[np.ndarray, "symbol state"]:
+    """A read-only copy of a transition table that is complete and stays within the states."""
+    rows = list(delta)
+    if len(rows) != len(symbols):
+        raise InputError(f"the table has {len(rows)} rows for {len(symbols)} letters {listed(symbols)}")
+    for symbol, row in zip(symbols, rows, strict=True):
+        if len(row) != len(states):
+            raise InputError(
+                f"the table is partial: letter {symbol!r} leads somewhere from {len(row)} of {len(states)} states"
+            )
+    table = np.array(rows)
+    if not np.issubdtype(table.dtype, np.integer):
+        raise InputError(f"the table holds the numbers of states, not {table.dtype}")
+    outside = np.argwhere((table < 0) | (table >= len(states)))
+    if len(outside):
+        letter, state = outside[0]
+        raise InputError(
+            f"letter {symbols[letter]!r} leads from state {states[state]!r} to state number "
+            f"{table[letter, state]}, but the states go from 0 to {len(states) - 1}"
+        )
+    table = np.ascontiguousarray(table, dtype=np.intp)
+    table.flags.writeable = False
+    return table
+
+
+def _check_size(symbols: int, states: int, what: str) -> None:
+    if symbols * states > LARGEST_TABLE:
+        raise InputError(
+            f"{what} would have {symbols:,} letters and {states:,} states: more than {LARGEST_TABLE:,} "
+            "table entries, the limit"
+        )
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for a message: a, b, c, … and 7 more."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown}, … and {len(names) - most} more"

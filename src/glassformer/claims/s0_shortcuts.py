@@ -1,0 +1,147 @@
+"""Claims S0.1 – S0.7: "Transformers learn shortcuts to automata", Definition 1 and Theorem 1.
+
+Each function's docstring is the claim; it returns what was measured, and whether that agrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import torch
+
+from glassformer.automata import Machine, machine, zoo
+from glassformer.compiler.build import Built, compile
+from glassformer.compiler.log_depth import layers_needed
+from glassformer.compiler.recurrent import recurrent_network
+from glassformer.compiler.shortcut import Member, judge
+from glassformer.compiler.verification import chosen_words, verify
+from glassformer.errors import InputError
+from glassformer.nn import Transformer
+
+
+def simulation() -> tuple[str, bool]:
+    """To simulate a semiautomaton (states, letters, moves; no final states) is to give the state after every prefix."""
+    rng, positions, wrong = np.random.default_rng(1), 0, 0
+    machines = [machine(spec) for spec in zoo.SPECIMENS]
+    for each in machines:
+        word = rng.integers(0, len(each.symbols), 700)
+        state, one_by_one = each.start, []
+        for letter in word.tolist():
+            state = int(each.delta[letter, state])
+            one_by_one.append(state)
+        for simulated in (each.run(word), each.scan(word)):
+            positions, wrong = positions + len(word), wrong + int((simulated != np.array(one_by_one)).sum())
+    return (
+        f"{len(machines)} machines, {positions:,} prefixes, {wrong} wrong, by steps and by composing maps",
+        wrong == 0,
+    )
+
+
+def memory_unit() -> tuple[str, bool]:
+    """The memory unit keeps its state on ⊥ and takes the state q on the letter q; the flip-flop is its one-bit case."""
+    right = zoo.flipflop() == zoo.memory(2)
+    for n in range(1, 11):
+        read, *writes = zoo.memory(n).delta
+        right &= bool((read == np.arange(n)).all()) and all((row == q).all() for q, row in enumerate(writes))
+    report = verify(compile(zoo.memory(4), 100), words=60)
+    said = f"memory(1 … 10) as defined; built for 4 values: {report.wrong} of {report.positions:,} prefixes wrong"
+    return said, right and report.wrong == 0
+
+
+def recurrent_is_exact() -> tuple[str, bool]:
+    """A recurrent network represents any semiautomaton exactly, one step per letter."""
+    length, positions, wrong = 3000, 0, 0
+    for spec in zoo.SPECIMENS:
+        each = machine(spec)
+        words = chosen_words(each, length, 4, seed=2)
+        with torch.no_grad():
+            states = recurrent_network(each)(torch.from_numpy(words)).argmax(-1).numpy()
+        positions, wrong = positions + words.size, wrong + int((states != each.run(words)).sum())
+    return f"{len(zoo.SPECIMENS)} machines, words of {length:,} letters, {positions:,} steps, {wrong} wrong", wrong == 0
+
+
+def shortcut() -> tuple[str, bool]:
+    """A shortcut is a correct solution whose depth is o(T): a family of models is one or not."""
+    counter, lengths = zoo.cyclic(5), [8, 16, 32, 64, 128, 256]
+    built = {length: compile(counter, length) for length in lengths}
+    log = [Member(t, b.certificate.layers, verify(b, words=40).wrong) for t, b in built.items()]
+    unrolled = [Member(t, t, 0) for t in lengths]  # the recurrent network of S0.3, one layer a letter
+    three = [Member(t, 3, verify(cut(b, 3), words=40).wrong) for t, b in built.items()]
+    verdicts = {"log depth": judge(log), "recurrent": judge(unrolled), "first 3 layers": judge(three)}
+    said = "; ".join(f"{name}: {'yes' if v.shortcut else 'no'} ({v.why})" for name, v in verdicts.items())
+    return said, [v.shortcut for v in verdicts.values()] == [True, False, False]
+
+
+def theorem_1() -> tuple[str, bool]:
+    """Depth O(log T) suffices for every semiautomaton, width O(|Q|) and MLP O(|Q|²), by divide and conquer."""
+    wrong, positions, within = 0, 0, True
+    for seed in range(12):
+        n, length = 2 + seed % 11, (15, 100, 255)[seed % 3]
+        built = compile(zoo.random(n, letters=1 + seed % 5, seed=seed), length)
+        report, promised = verify(built, words=40), built.certificate
+        wrong, positions = wrong + report.wrong, positions + report.positions
+        bits = layers_needed(length)
+        within &= promised.layers <= bits and promised.heads == 1
+        within &= promised.width <= 2 * n + 4 * bits + 8 and promised.mlp <= 4 * n * n + 4 * n
+    said = f"12 random machines, {positions:,} prefixes, {wrong} wrong; layers = ⌈log₂ T⌉, one head, sizes in bounds"
+    return (said if within else f"{wrong} wrong; sizes out of bounds"), within and wrong == 0
+
+
+def length_by_depth() -> tuple[str, bool]:
+    """The length handled grows exponentially with the depth."""
+    deepest = 8
+    built = compile(zoo.cyclic(5), 2**deepest)
+    word = np.ones((1, 2**deepest), dtype=np.intp)
+    longest = {}
+    for depth in range(1, deepest + 1):
+        right = cut(built, depth).states(word) == built.machine.run(word)
+        longest[depth] = int(right.argmin()) if not right.all() else right.size
+    table = ", ".join(f"{depth} layers: T = {length}" for depth, length in longest.items())
+    return table, all(length == 2**depth for depth, length in longest.items())
+
+
+def transformation_semigroup() -> tuple[str, bool]:
+    """Words compose associatively, so k letters are one letter of a bigger machine; letters outside are an error."""
+    rng, compared, wrong = np.random.default_rng(3), 0, 0
+    for seed in range(30):
+        each = zoo.random(2 + seed % 7, letters=1 + seed % 3, seed=seed)
+        k = 1 + seed % 4
+        word = rng.integers(0, len(each.symbols), 60 * k)
+        blocks = word.reshape(-1, k) @ len(each.symbols) ** np.arange(k - 1, -1, -1)
+        differs = each.power(k).run(blocks) != each.run(word)[k - 1 :: k]
+        compared, wrong = compared + differs.size, wrong + int(differs.sum())
+    refused = all(is_refused(each) for each in (zoo.parity(), zoo.gridworld(4), zoo.random()))
+    outside = "refused" if refused else "taken"
+    said = f"{compared:,} blocks on power(k), {wrong} wrong; letters outside the alphabet are {outside}"
+    return said, wrong == 0 and refused
+
+
+CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
+    "S0.1": simulation,
+    "S0.2": memory_unit,
+    "S0.3": recurrent_is_exact,
+    "S0.4": shortcut,
+    "S0.5": theorem_1,
+    "S0.6": length_by_depth,
+    "S0.7": transformation_semigroup,
+}
+
+
+def cut(built: Built, depth: int) -> Built:
+    """The same model with its first layers only."""
+    config = replace(built.model.config, blocks=built.model.config.blocks[:depth])
+    model = Transformer(config)
+    model.load_state_dict({name: built.model.state_dict()[name] for name in model.state_dict()})
+    return replace(built, model=model.eval())
+
+
+def is_refused(each: Machine) -> bool:
+    """Whether a letter outside the alphabet is an error and not an answer."""
+    try:
+        each.run("?")
+    except InputError:
+        return True
+    return False

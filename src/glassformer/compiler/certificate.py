@@ -1,0 +1,177 @@
+"""What a built model promises, and the margins behind the promise.
+
+Whether a program is exact depends on three things, each compared with what the number format can do:
+how far the right key's score leads (all other weights must underflow to zero), how large the whole numbers get
+(they must be represented, and summed, exactly), and how far the right answer's logit leads when it is read out.
+Sums are assumed to be accumulated in float32 or better, as every matrix library does for its half formats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import torch
+
+from glassformer.compiler.instructions import SHARPNESS
+from glassformer.compiler.stream import Head, Program, Units
+from glassformer.errors import InputError
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A number format: its rounding, and that of the sums made in it."""
+
+    name: str
+    rounding: float
+    sum_rounding: float
+    largest: float
+    exp_underflow: float
+    """exp(−x) is exactly 0 for x beyond this (softmax of the half formats is computed in float32)."""
+
+    @property
+    def exact_integers(self) -> float:
+        """Whole numbers up to this are represented exactly."""
+        return 1 / self.rounding
+
+    @property
+    def exact_sums(self) -> float:
+        """Whole numbers up to this are summed exactly."""
+        return 1 / self.sum_rounding
+
+
+PRECISIONS: Final = {
+    precision.name: precision
+    for precision in (
+        Precision("bfloat16", 2.0**-8, 2.0**-24, 3.3e38, 104.0),
+        Precision("float16", 2.0**-11, 2.0**-24, 65504.0, 104.0),
+        Precision("float32", 2.0**-24, 2.0**-24, 3.4e38, 104.0),
+        Precision("float64", 2.0**-53, 2.0**-53, 1.7e308, 746.0),
+    )
+}
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """The torch format of that name."""
+    if name not in PRECISIONS:
+        raise InputError(f"a built model is one of {', '.join(PRECISIONS)}; not {name!r}")
+    dtype: torch.dtype = getattr(torch, name)
+    return dtype
+
+
+@dataclass(frozen=True)
+class Margins:
+    """How far the arithmetic is from going wrong, in the worst case over all words of the promised length."""
+
+    logit_gap: float
+    """Smallest lead of the right key's score, less the worst rounding; all others must underflow."""
+    logit_gap_needed: float
+    largest_integer: float
+    """Largest number that enters or leaves a hidden unit."""
+    integers_exact_to: float
+    largest_sum: float
+    """Largest partial sum of whole numbers inside a matrix product."""
+    sums_exact_to: float
+    largest_score: float
+    scores_finite_to: float
+    answer_lead: float
+    """Smallest lead of the right answer's logit."""
+    answer_rounding: float
+    """Largest rounding of that lead."""
+
+    def failures(self) -> list[str]:
+        """What does not hold, in words."""
+        said = []
+        if self.logit_gap < self.logit_gap_needed:
+            said.append(f"the right key leads by {self.logit_gap:.4g} only, and needs {self.logit_gap_needed:g}")
+        if self.largest_integer > self.integers_exact_to:
+            said.append(f"whole numbers reach {self.largest_integer:,.0f}, exact to {self.integers_exact_to:,.0f}")
+        if self.largest_sum > self.sums_exact_to:
+            said.append(f"sums reach {self.largest_sum:,.0f}, exact to {self.sums_exact_to:,.0f}")
+        if self.largest_score > self.scores_finite_to:
+            said.append(f"scores reach {self.largest_score:,.0f}, more than {self.scores_finite_to:,.0f}")
+        if self.answer_lead <= self.answer_rounding:
+            said.append(f"the right answer leads by {self.answer_lead:g} and rounds by {self.answer_rounding:.3g}")
+        return said
+
+
+def margins(program: Program, precision: Precision) -> Margins:
+    """The worst case of a program in a number format."""
+    heads = [head for heads, _ in program.blocks for head in heads]
+    mlps = list({id(mlp): mlp for _, mlp in program.blocks if mlp}.values())
+    stored, summed = zip(*(_largest_numbers(program, mlp) for mlp in mlps), strict=True)
+    lead, rounding = _answer(program, precision)
+    return Margins(
+        logit_gap=min(head.gap - 2 * _score_error(head, precision) for head in heads),
+        logit_gap_needed=precision.exp_underflow,
+        largest_integer=max(stored),
+        integers_exact_to=precision.exact_integers,
+        largest_sum=max(summed),
+        sums_exact_to=precision.exact_sums,
+        largest_score=max(head.largest_score for head in heads),
+        scores_finite_to=precision.largest,
+        answer_lead=lead,
+        answer_rounding=rounding,
+    )
+
+
+def _score_error(head: Head, precision: Precision) -> float:
+    """How far rounding can move a score.
+
+    An inexact term is a product of a query and a key entry, each at most SHARPNESS and 1. The key carries one
+    rounding (the table); the query three (table, weight, its own storage) and those of its short sum. Then the
+    terms are summed, and the score is stored.
+    """
+    u, s = precision.rounding, precision.sum_rounding
+    terms = head.inexact_terms * SHARPNESS * (4 * u + 2 * s)
+    return terms + head.largest_score * ((head.inexact_terms + 2) * s + u)
+
+
+def _largest_numbers(program: Program, mlp: Units) -> tuple[float, float]:
+    """The largest number stored in a hidden unit, and the largest partial sum of what the units write."""
+    stored = program.stream.largest_each(mlp.read)
+    return float(stored.max()), float((stored @ mlp.write.abs()).max())
+
+
+def _answer(program: Program, precision: Precision) -> tuple[float, float]:
+    """The smallest lead of the right logit over another, and the largest rounding of any such pair."""
+    logits = program.answers.stream @ program.read_out.weight + program.read_out.constant
+    right = logits.gather(1, program.answers.outputs[:, None])
+    lead, rounding = right - logits, precision.rounding * (right.abs() + logits.abs())
+    others = torch.ones_like(lead, dtype=torch.bool).scatter_(1, program.answers.outputs[:, None], False)
+    if not others.any():
+        return 1.0, 0.0
+    worst = (lead - rounding).masked_fill(~others, torch.inf).argmin()
+    return float(lead.flatten()[worst]), float(rounding.flatten()[worst])
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was built, by which theorem, and how long it is exact."""
+
+    theorem: str
+    method: str
+    why: str
+    layers: int
+    heads: int
+    width: int
+    mlp: int
+    parameters: int
+    dtype: str
+    exact_length: int
+    margins: Margins
+    registers: list[dict[str, Any]]
+    blocks: list[dict[str, Any]]
+    """In words, for each layer: what its heads do, and what its MLP does."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Certificate:
+        """The certificate that `to_json` wrote."""
+        try:
+            return cls(**{**values, "margins": Margins(**values["margins"])})
+        except (TypeError, KeyError) as error:
+            raise InputError(f"certificate.json is not a certificate of this version: {error}") from None

@@ -1,0 +1,97 @@
+"""Theorem 1: every semiautomaton in ⌈log₂ T⌉ layers, by divide and conquer.
+
+Below layer l the stream at position t holds the map of the last 2^l letters: where they lead from each point.
+One head looks 2^l back and fetches the map of the 2^l letters before; the MLP composes the two. The start token
+holds the identity, and everything before the start is the start token, so after ⌈log₂ T⌉ layers every position
+knows the map of its whole prefix.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from glassformer.automata import Machine
+from glassformer.compiler.instructions import Clock, clear, tent, units
+from glassformer.compiler.points import fewest_points
+from glassformer.compiler.stream import Answers, Form, Program, Register, Stream, Units, refuse_if_too_large
+
+
+def layers_needed(length: int) -> int:
+    """⌈log₂ T⌉, and one for a single letter."""
+    return max(1, (length - 1).bit_length())
+
+
+def parameters_at_least(points: int, length: int) -> int:
+    """The weights of all MLPs and of the position table, which are nearly all there are."""
+    width = 2 * points + 3 * layers_needed(length)
+    return width * (layers_needed(length) * 2 * (3 * points**2 + 2 * points) + length + 1)
+
+
+def log_depth(machine: Machine, length: int) -> Program:
+    """The program of Theorem 1 for words of up to `length` letters. The last token is the start token."""
+    points = fewest_points(machine)
+    n = points.moves.shape[1]
+    distances = [2**layer for layer in range(layers_needed(length))]
+    refuse_if_too_large(parameters_at_least(n, length))
+
+    stream = Stream()
+    now = stream.register("now", n, "where the last letters lead from each point", high=n - 1)
+    past = stream.register("past", n, "the same for as many letters before them", high=n - 1)
+    clock = Clock(stream, length + 1, distances)
+
+    identity = np.arange(n)
+    program = Program(
+        stream,
+        tokens=stream.into({now: np.vstack([points.moves, identity])}),
+        positions=clock.table(),
+        read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
+        answers=Answers(torch.tensor(points.states), stream.into({now: _spread(points.places, points.told_by, n)})),
+    )
+    composition = compose(stream, now, past)
+    for distance in distances:
+        program.block(clock.attend_back(distance, now, past), mlp=composition)
+    return program
+
+
+def compose(stream: Stream, now: Register, past: Register) -> Units:
+    """now_i ← now[past_i], and past ← 0.
+
+    The number s = n·past_i + now_j − n·j lies in 0 … n − 1 exactly when past_i = j, and then it is now_j; otherwise
+    it is below 0 or at least n. So a tent over s is now_j if past_i = j and 0 if not; its sum over j is now[past_i].
+    """
+    n = now.size
+    i, j = (index.reshape(-1) for index in np.indices((n, n)))
+    pick = np.eye(n)
+    shifted = stream.form({past: n * pick[:, i], now: pick[:, j]}, torch.tensor(-float(n) * j))
+    look_up = units(shifted, tent(n - 1), stream.into({now: pick[i]}), "compose: now_i ← now[past_i]")
+    return look_up + clear(stream, now) + clear(stream, past)
+
+
+def nearest(
+    stream: Stream,
+    register: Register,
+    coordinates: np.ndarray,
+    outputs: np.ndarray,
+    places: np.ndarray,
+    count: int,
+) -> Form:
+    """One logit for each of `count` outputs, largest where the register is at that output's place.
+
+    −|x − v|² + |x|² = 2v·x − |v|² is linear in x; the two best differ by at least 1 on integers. Everything is
+    counted from the middle, which keeps the numbers small. Outputs without a place come last.
+    """
+    middle = (register.size - 1) // 2
+    v = places - middle
+    weight = np.zeros((register.size, count))
+    weight[np.ix_(coordinates, outputs)] = 2 * v.T
+    bias = np.full(count, -float(3 * len(coordinates) * register.size**2 + 1))
+    bias[outputs] = -(v**2).sum(axis=1) - 2 * middle * v.sum(axis=1)
+    return stream.form({register: weight}, torch.tensor(bias))
+
+
+def _spread(places: np.ndarray, coordinates: np.ndarray, size: int) -> np.ndarray:
+    """Places as full rows, zero in the coordinates that nobody reads."""
+    rows = np.zeros((len(places), size))
+    rows[:, coordinates] = places
+    return rows

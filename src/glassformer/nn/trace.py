@@ -1,0 +1,142 @@
+"""Looking inside: a `Trace` holds the named activations of one run; a `Look` is what sees and changes them.
+
+The model hands every activation to a `Look` under its name (TransformerLens's names). Nobody looking costs
+nothing: `UNSEEN` gives everything back untouched.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.errors import InputError
+
+NamesFilter: TypeAlias = "str | Sequence[str] | Callable[[str], bool] | None"
+
+
+@dataclass(frozen=True)
+class HookPoint:
+    """Where a hook sits; passed to hook functions as their second argument."""
+
+    name: str
+
+    def layer(self) -> int:
+        """The number of the block, for the hooks of a block."""
+        if not self.name.startswith("blocks."):
+            raise InputError(f"{self.name} belongs to no block")
+        return int(self.name.split(".")[1])
+
+
+HookFunction: TypeAlias = Callable[[Tensor, HookPoint], Tensor | None]
+Hook: TypeAlias = "tuple[str | Callable[[str], bool], HookFunction]"
+
+
+class Look:
+    """What somebody wants to see, and to change, in one run."""
+
+    def __init__(self, wanted: frozenset[str] = frozenset(), edits: Mapping[str, list[HookFunction]] | None = None):
+        self.wanted, self.edits = wanted, dict(edits or {})
+        self.seen: dict[str, Tensor] = {}
+
+    def at(self, name: str, value: Tensor) -> Tensor:
+        """Pass an activation by: change it as asked, keep it if wanted, and give it on."""
+        for edit in self.edits.get(name, ()):
+            own = value.clone()  # so that an edit in place changes this activation and no other
+            result = edit(own, HookPoint(name))
+            changed = own if result is None else result
+            if changed.shape != value.shape:
+                raise InputError(f"the hook on {name} gave shape {list(changed.shape)} for {list(value.shape)}")
+            value = changed
+        if name in self.wanted:
+            self.seen[name] = value
+        return value
+
+    def inside(self, prefix: str) -> Here:
+        """The same look from inside a part of the model, where names are shorter."""
+        return Here(self, prefix)
+
+
+@dataclass(frozen=True)
+class Here:
+    """A `Look` from inside one part of the model: `here("hook_q", q)` is `look.at("blocks.0.attn.hook_q", q)`."""
+
+    look: Look | None
+    prefix: str = ""
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        """Pass an activation by."""
+        return value if self.look is None else self.look.at(self.prefix + name, value)
+
+    def edits(self, name: str) -> bool:
+        """Whether somebody changes this activation."""
+        return self.look is not None and self.prefix + name in self.look.edits
+
+    def wants(self, name: str) -> bool:
+        """Whether this activation must be computed even if the model could do without it."""
+        return self.look is not None and (self.prefix + name in self.look.wanted or self.edits(name))
+
+    def inside(self, prefix: str) -> Here:
+        """The same from further inside."""
+        return self if self.look is None else Here(self.look, self.prefix + prefix)
+
+
+UNSEEN = Here(None)
+
+
+@dataclass(frozen=True)
+class Trace(Mapping[str, Tensor]):
+    """Every named activation of one run, with the tokens that went in and the logits that came out."""
+
+    tokens: Int[Tensor, "batch pos"]
+    logits: Float[Tensor, "batch pos output"]
+    activations: Mapping[str, Tensor]
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self.activations:
+            raise KeyError(unknown_hook(name, self.activations))
+        return self.activations[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.activations)
+
+    def __len__(self) -> int:
+        return len(self.activations)
+
+    def __repr__(self) -> str:
+        batch, length = self.tokens.shape
+        return f"Trace({len(self)} activations of {batch} × {length} tokens)"
+
+
+def select(names: Sequence[str], wanted: NamesFilter) -> frozenset[str]:
+    """The names that a filter means; a name that does not exist is an error."""
+    if wanted is None:
+        return frozenset(names)
+    if callable(wanted):
+        return frozenset(name for name in names if wanted(name))
+    chosen = frozenset([wanted] if isinstance(wanted, str) else wanted)
+    for name in chosen - frozenset(names):
+        raise InputError(unknown_hook(name, names))
+    return chosen
+
+
+def edits_by_name(names: Sequence[str], hooks: Iterable[Hook]) -> dict[str, list[HookFunction]]:
+    """The hook functions of each activation, in the order they were given."""
+    edits: dict[str, list[HookFunction]] = {}
+    for where, function in hooks:
+        chosen = select(names, where)
+        if not chosen:
+            raise InputError("a hook's filter matches no activation of this model, so the hook would never run")
+        for name in chosen:
+            edits.setdefault(name, []).append(function)
+    return edits
+
+
+def unknown_hook(name: str, names: Iterable[str]) -> str:
+    """A message for a hook that does not exist, with the nearest that do."""
+    near = difflib.get_close_matches(name, list(names), n=3, cutoff=0.4)
+    return f"there is no activation {name!r} here" + (f"; near it are {', '.join(near)}" if near else "")

@@ -1,0 +1,354 @@
+"""The one Transformer, top to bottom: embed, then blocks of attention and MLP around a residual stream, unembed.
+
+A compiler may write its weights, an optimiser may find them, a file may hold them; nothing below can tell.
+Weights and activations have TransformerLens's names and shapes. Every activation passes through
+`here(name, value)`, which is how `trace`, `run_with_cache` and `run_with_hooks` see and change it.
+
+Axes: batch, pos (position), width (residual stream), head, head_width, query and key (positions), output.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from glassformer.errors import InputError
+from glassformer.nn import positions
+from glassformer.nn.config import ADDED_POSITIONS, BlockShape, Config
+from glassformer.nn.trace import UNSEEN, Here, Hook, Look, NamesFilter, Trace, edits_by_name, select
+
+Tokens: TypeAlias = Int[Tensor, "batch pos"]
+Residual: TypeAlias = Float[Tensor, "batch pos width"]
+PerHead: TypeAlias = Float[Tensor, "batch pos head head_width"]
+Pattern: TypeAlias = Float[Tensor, "batch head query key"]
+Logits: TypeAlias = Float[Tensor, "batch pos output"]
+
+
+class Embed(nn.Module):
+    """A vector for each token."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.W_E = nn.Parameter(torch.empty(config.vocab, config.width))
+
+    def forward(self, tokens: Tokens) -> Residual:
+        """Look the tokens up."""
+        return F.embedding(tokens, self.W_E)
+
+
+class PosEmbed(nn.Module):
+    """A vector for each position: learned, given as a table, or computed from a formula."""
+
+    W_pos: Tensor
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        if config.positions in ("learned", "table"):
+            table = torch.empty(config.context, config.width)
+            self.W_pos = nn.Parameter(table, requires_grad=config.positions == "learned")
+        else:
+            formula = {"sinusoidal": positions.sinusoidal_table, "dyadic": positions.dyadic_table}[config.positions]
+            self.register_buffer("W_pos", formula(config.context, config.width).float(), persistent=False)
+
+    def forward(self, tokens: Tokens) -> Residual:
+        """The same vectors for every sequence of the batch."""
+        return self.W_pos[: tokens.shape[1]].expand(tokens.shape[0], -1, -1)
+
+
+class Attention(nn.Module):
+    """Every position asks (query), every position it may see answers (key) and is read (value)."""
+
+    def __init__(self, config: Config, shape: BlockShape) -> None:
+        super().__init__()
+        self.config, self.shape = config, shape
+        heads, width, head_width = shape.heads, config.width, shape.head_width
+        self.W_Q = nn.Parameter(torch.empty(heads, width, head_width))
+        self.W_K = nn.Parameter(torch.empty(heads, width, head_width))
+        self.W_V = nn.Parameter(torch.empty(heads, width, head_width))
+        self.W_O = nn.Parameter(torch.empty(heads, head_width, width))
+        self.b_Q = nn.Parameter(torch.empty(heads, head_width))
+        self.b_K = nn.Parameter(torch.empty(heads, head_width))
+        self.b_V = nn.Parameter(torch.empty(heads, head_width))
+        self.b_O = nn.Parameter(torch.empty(width))
+        self.scale = 1 / math.sqrt(head_width) if config.scaled else 1.0
+
+    def forward(self, x: Residual, here: Here) -> Residual:
+        """What each position reads, summed over heads."""
+        q, k, v = self.project(x)
+        q, k, v = here("hook_q", q), here("hook_k", k), here("hook_v", v)
+        if self.config.positions == "rotary":
+            angles = positions.rotary_angles(x.shape[1], self.shape.head_width).to(x.device)
+            q = here("hook_rot_q", positions.rotate(q, angles))
+            k = here("hook_rot_k", positions.rotate(k, angles))
+        if self.config.attention == "hardmax" or here.wants("hook_attn_scores") or here.wants("hook_pattern"):
+            z = self.mix_in_the_open(q, k, v, here)
+        else:
+            z = self.mix(q, k, v)
+        z = here("hook_z", z)
+        return torch.addmm(self.b_O, z.flatten(2).flatten(0, 1), self.W_O.flatten(0, 1)).view(*x.shape[:2], -1)
+
+    def project(self, x: Residual) -> tuple[PerHead, PerHead, PerHead]:
+        """Queries, keys and values of all heads in one matrix product."""
+        weights = torch.cat([self.W_Q, self.W_K, self.W_V]).permute(1, 0, 2).flatten(1)
+        biases = torch.cat([self.b_Q, self.b_K, self.b_V]).flatten()
+        qkv = torch.addmm(biases, x.flatten(0, 1), weights)
+        q, k, v = qkv.view(*x.shape[:2], 3, self.shape.heads, self.shape.head_width).unbind(2)
+        return q, k, v
+
+    def mix(self, q: PerHead, k: PerHead, v: PerHead) -> PerHead:
+        """The values, mixed by softmaxed scores that are never written down."""
+        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+        bias = self.score_bias(q.shape[2], q)
+        causal = self.config.causal and bias is None
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=causal, scale=self.scale).transpose(
+            1, 2
+        )
+
+    def mix_in_the_open(self, q: PerHead, k: PerHead, v: PerHead, here: Here) -> PerHead:
+        """The same with the scores and the pattern there to be seen and changed."""
+        q, k, v = q.transpose(1, 2) * self.scale, k.transpose(1, 2), v.transpose(1, 2)
+        scores = q @ k.transpose(-2, -1)
+        bias = self.score_bias(q.shape[2], q)
+        if bias is not None:
+            scores += bias
+        elif self.config.causal:
+            scores.masked_fill_(future(q.shape[2], q.device), -torch.inf)
+        pattern = here("hook_pattern", self.normalise(here("hook_attn_scores", scores)))
+        return (pattern @ v).transpose(1, 2)
+
+    def normalise(self, scores: Pattern) -> Pattern:
+        """Scores to weights: softmax, or all weight on the largest score (shared in a tie)."""
+        if self.config.attention == "softmax":
+            return scores.softmax(-1)
+        largest = (scores == scores.amax(-1, keepdim=True)).to(scores.dtype)
+        return largest / largest.sum(-1, keepdim=True)
+
+    def score_bias(self, length: int, like: Tensor) -> Float[Tensor, "head query key"] | None:
+        """What ALiBi adds to the scores, with the mask in it."""
+        if self.config.positions != "alibi":
+            return None
+        bias = positions.alibi_bias(self.shape.heads, length).to(like)
+        return bias.masked_fill_(future(length, like.device), -torch.inf) if self.config.causal else bias
+
+
+class MLP(nn.Module):
+    """One or more hidden layers, at each position alone."""
+
+    def __init__(self, config: Config, shape: BlockShape) -> None:
+        super().__init__()
+        self.config = config
+        first, last = shape.mlp[0], shape.mlp[-1]
+        self.W_in = nn.Parameter(torch.empty(config.width, first))
+        self.b_in = nn.Parameter(torch.empty(first))
+        sizes = list(zip(shape.mlp[:-1], shape.mlp[1:], strict=True))
+        self.W_mid = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in sizes)
+        self.b_mid = nn.ParameterList(nn.Parameter(torch.empty(b)) for _, b in sizes)
+        self.W_out = nn.Parameter(torch.empty(last, config.width))
+        self.b_out = nn.Parameter(torch.empty(config.width))
+
+    def forward(self, x: Residual, here: Here) -> Residual:
+        """Affine, activation, affine (and again for further hidden layers: hook_pre_1, hook_post_1, …)."""
+        hidden = here("hook_post", self.activate(here("hook_pre", affine(x, self.W_in, self.b_in))))
+        for i, (weight, bias) in enumerate(zip(self.W_mid, self.b_mid, strict=True), start=1):
+            hidden = here(f"hook_post_{i}", self.activate(here(f"hook_pre_{i}", affine(hidden, weight, bias))))
+        return affine(hidden, self.W_out, self.b_out)
+
+    def activate(self, x: Float[Tensor, "batch pos mlp"]) -> Float[Tensor, "batch pos mlp"]:
+        """ReLU, GELU, or the config's own piecewise-linear function."""
+        if self.config.activation == "relu":
+            return F.relu(x)
+        if self.config.activation == "gelu":
+            return F.gelu(x)
+        pieces = self.config.pieces
+        assert pieces is not None  # the config has checked it
+        which = torch.bucketize(x, x.new_tensor(pieces.knots), right=True)
+        return x.new_tensor(pieces.slopes)[which] * x + x.new_tensor(pieces.intercepts)[which]
+
+
+class Norm(nn.Module):
+    """Layer norm, or RMS norm (no mean, no bias)."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.centred, self.eps = config.norm == "layer", 1e-5
+        self.w = nn.Parameter(torch.empty(config.width))
+        if self.centred:
+            self.b = nn.Parameter(torch.empty(config.width))
+
+    def forward(self, x: Residual, here: Here) -> Residual:
+        """The vectors at unit scale; by the definition only when somebody changes that scale."""
+        if here.edits("hook_scale"):
+            centred = x - x.mean(-1, keepdim=True) if self.centred else x
+            scale = here("hook_scale", (centred.pow(2).mean(-1, keepdim=True) + self.eps).sqrt())
+            return here("hook_normalized", centred / scale * self.w + (self.b if self.centred else 0))
+        if self.centred:
+            normalized, _, inverse = torch.native_layer_norm(x, self.w.shape, self.w, self.b, self.eps)
+            here("hook_scale", 1 / inverse)
+        else:
+            normalized = F.rms_norm(x, self.w.shape, self.w, self.eps)
+            if here.wants("hook_scale"):
+                here("hook_scale", (x.pow(2).mean(-1, keepdim=True) + self.eps).sqrt())
+        return here("hook_normalized", normalized)
+
+
+class Block(nn.Module):
+    """Attention, then an MLP, each added to the residual stream; either may be absent."""
+
+    def __init__(self, config: Config, shape: BlockShape) -> None:
+        super().__init__()
+        self.pre, self.post = (config.norm != "none" and config.norm_place == place for place in ("pre", "post"))
+        self.attn = Attention(config, shape) if shape.heads else None
+        self.mlp = MLP(config, shape) if shape.mlp else None
+        self.ln1 = Norm(config) if self.attn and config.norm != "none" else None
+        self.ln2 = Norm(config) if self.mlp and config.norm != "none" else None
+
+    def forward(self, x: Residual, here: Here) -> Residual:
+        """Pre-norm: x + f(norm(x)). Post-norm: norm(x + f(x)). No norm: x + f(x)."""
+        x = here("hook_resid_pre", x)
+        if self.attn:
+            read = self.ln1(x, here.inside("ln1.")) if self.ln1 and self.pre else x
+            x = here("hook_resid_mid", x + here("hook_attn_out", self.attn(read, here.inside("attn."))))
+            x = self.ln1(x, here.inside("ln1.")) if self.ln1 and self.post else x
+        if self.mlp:
+            read = self.ln2(x, here.inside("ln2.")) if self.ln2 and self.pre else x
+            x = x + here("hook_mlp_out", self.mlp(read, here.inside("mlp.")))
+        x = here("hook_resid_post", x)
+        if self.ln2 and self.post:
+            x = here("hook_normalized_resid_post", self.ln2(x, here.inside("ln2.")))
+        return x
+
+
+class Unembed(nn.Module):
+    """From the residual stream to one logit for each output."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.W_U = nn.Parameter(torch.empty(config.width, config.outputs))
+        self.b_U = nn.Parameter(torch.empty(config.outputs))
+
+    def forward(self, x: Residual) -> Logits:
+        """An affine map."""
+        return affine(x, self.W_U, self.b_U)
+
+
+class Transformer(nn.Module):
+    """tokens [batch, pos] → logits [batch, pos, output]."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = Embed(config)
+        self.pos_embed = PosEmbed(config) if config.positions in ADDED_POSITIONS else None
+        self.blocks = nn.ModuleList(Block(config, shape) for shape in config.blocks)
+        self.ln_final = Norm(config) if config.norm != "none" and config.norm_place == "pre" else None
+        self.unembed = Unembed(config)
+        self.initialise()
+
+    def forward(self, tokens: Tokens, here: Here = UNSEEN) -> Logits:
+        """The whole computation."""
+        self.check_tokens(tokens)
+        x = here("hook_embed", self.embed(tokens))
+        if self.pos_embed:
+            x = x + here("hook_pos_embed", self.pos_embed(tokens))
+        for i, block in enumerate(self.blocks):
+            x = block(x, here.inside(f"blocks.{i}."))
+        if self.ln_final:
+            x = self.ln_final(x, here.inside("ln_final."))
+        logits: Logits = self.unembed(x)
+        return logits
+
+    # -- looking inside --------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def trace(self, tokens: Tokens, names_filter: NamesFilter = None) -> Trace:
+        """Every named activation of one run (or those that the filter names)."""
+        logits, activations = self.run_with_cache(tokens, names_filter)
+        return Trace(tokens, logits, activations)
+
+    def run_with_cache(self, tokens: Tokens, names_filter: NamesFilter = None) -> tuple[Logits, dict[str, Tensor]]:
+        """The logits, and the activations by name."""
+        look = Look(select(self.hook_names, names_filter))
+        return self(tokens, look.inside("")), look.seen
+
+    def run_with_hooks(self, tokens: Tokens, fwd_hooks: Iterable[Hook] = ()) -> Logits:
+        """The logits when each hook may change its activation: `(name, f)` with `f(activation, hook)`."""
+        look = Look(edits=edits_by_name(self.hook_names, fwd_hooks))
+        logits: Logits = self(tokens, look.inside(""))
+        return logits
+
+    @property
+    def hook_names(self) -> list[str]:
+        """The names of all activations, in the order in which they are computed."""
+        names = ["hook_embed"] + ["hook_pos_embed"] * bool(self.pos_embed)
+        for i, block in enumerate(self.blocks):
+            assert isinstance(block, Block)
+            names += [f"blocks.{i}.{name}" for name in block_hook_names(block, self.config)]
+        return names + (["ln_final.hook_scale", "ln_final.hook_normalized"] if self.ln_final else [])
+
+    # -- the rest --------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number format of the weights."""
+        return self.embed.W_E.dtype
+
+    def parameter_count(self) -> int:
+        """How many numbers the weights are (computed position tables not counted)."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def initialise(self) -> None:
+        """GPT-2's start: small normal weights, smaller where they add to the stream; gains 1, biases 0."""
+        depth_scale = 1 / math.sqrt(max(1, 2 * len(self.blocks)))
+        for name, parameter in self.named_parameters():
+            kind = name.split(".")[-1] if "_mid" not in name else name.split(".")[-2]
+            if kind == "w":
+                nn.init.ones_(parameter)
+            elif kind.startswith("b"):
+                nn.init.zeros_(parameter)
+            else:
+                nn.init.normal_(parameter, std=0.02 * (depth_scale if kind in ("W_O", "W_out") else 1))
+
+    def check_tokens(self, tokens: Tokens) -> None:
+        """Refuse what cannot be embedded."""
+        if tokens.dim() != 2 or tokens.is_floating_point():
+            raise InputError(f"tokens are integers [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}")
+        if tokens.shape[1] > self.config.context:
+            raise InputError(f"{tokens.shape[1]} positions do not fit a context of {self.config.context}")
+        if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.config.vocab:
+            low, high = int(tokens.min()), int(tokens.max())
+            raise InputError(f"tokens from {low} to {high} do not fit the vocabulary 0 … {self.config.vocab - 1}")
+
+
+def affine(x: Float[Tensor, "batch pos a"], weight: Float[Tensor, "a b"], bias: Float[Tensor, " b"]) -> Tensor:
+    """x·W + b at every position."""
+    return torch.addmm(bias, x.flatten(0, 1), weight).view(*x.shape[:2], -1)
+
+
+def future(length: int, device: torch.device) -> Bool[Tensor, "query key"]:
+    """Which keys lie after the query: what a causal model may not see."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).triu_(1)
+
+
+def block_hook_names(block: Block, config: Config) -> Sequence[str]:
+    """The activations of one block, in order."""
+    norm = ["hook_scale", "hook_normalized"]
+    first, second = ([f"ln{n}.{name}" for name in norm] if has else [] for n, has in ((1, block.ln1), (2, block.ln2)))
+    names = ["hook_resid_pre"]
+    if block.attn:
+        names += first if block.pre else []
+        names += ["attn.hook_q", "attn.hook_k", "attn.hook_v"]
+        names += ["attn.hook_rot_q", "attn.hook_rot_k"] if config.positions == "rotary" else []
+        names += ["attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "hook_attn_out", "hook_resid_mid"]
+        names += first if block.post else []
+    if block.mlp:
+        names += second if block.pre else []
+        further = [f"mlp.hook_{name}_{i}" for i in range(1, len(block.mlp.W_mid) + 1) for name in ("pre", "post")]
+        names += ["mlp.hook_pre", "mlp.hook_post", *further, "hook_mlp_out"]
+    names.append("hook_resid_post")
+    return names + ([*second, "hook_normalized_resid_post"] if block.post and block.ln2 else [])

@@ -1,0 +1,158 @@
+"""Theorem 1: exact at every position, within the stated sizes, for every machine tried."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from glassformer.automata import Machine, machine, zoo
+from glassformer.automata.zoo import SPECIMENS
+from glassformer.compiler import Built, compile, verify
+from glassformer.errors import InputError
+from strategies import machines
+
+
+def assert_within_bounds(built: Built) -> None:
+    n, t = len(built.machine.states), built.certificate.exact_length
+    bits = math.ceil(math.log2(t + 1))
+    assert built.certificate.layers == max(1, math.ceil(math.log2(t))) <= bits
+    assert built.certificate.heads == 1
+    assert built.certificate.width <= 2 * n + 4 * bits + 8
+    assert built.certificate.mlp <= 4 * n * n + 4 * n
+
+
+@pytest.mark.parametrize("spec", SPECIMENS)
+def test_the_whole_zoo_is_exact_at_length_128(spec: str) -> None:
+    built = compile(spec, 128)
+    assert_within_bounds(built)
+    report = verify(built, words=64)
+    assert report.wrong == 0, report.first_mistake
+    assert report.longest == 128
+
+
+@given(st.data())
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+def test_random_machines_are_exact(data: st.DataObject) -> None:
+    made = data.draw(machines(min_states=2, max_states=12, max_letters=5))
+    built = compile(made, data.draw(st.integers(1, 40)))
+    assert_within_bounds(built)
+    report = verify(built, words=12, seed=data.draw(st.integers(0, 9)))
+    assert report.wrong == 0, report.first_mistake
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 7, 8, 9, 10])
+def test_every_single_word_is_right(length: int) -> None:
+    report = verify(compile(zoo.random(5, letters=2, seed=length), length))
+    assert report.exhaustive
+    assert report.words == 2**length
+    assert report.wrong == 0
+
+
+@pytest.mark.parametrize("spec", ["gridworld(20)", "random(20, letters=3)", "symmetric(5)", "cyclic(7)"])
+def test_float32_is_exact_at_length_4096_up_to_20_states(spec: str) -> None:
+    report = verify(compile(spec, 4096), words=2)
+    assert report.wrong == 0, report.first_mistake
+
+
+@pytest.mark.parametrize("spec", ["random(8, letters=2)", "cyclic(8)", "flipflop", "symmetric(5)"])
+def test_bfloat16_is_exact_at_length_1024_up_to_8_states(spec: str) -> None:
+    report = verify(compile(spec, 1024, dtype="bfloat16"), words=2)
+    assert report.wrong == 0, report.first_mistake
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_other_number_formats_are_exact_too(dtype: str) -> None:
+    report = verify(compile("random(9, letters=3)", 100, dtype=dtype), words=20)
+    assert report.wrong == 0, report.first_mistake
+
+
+def test_unreachable_states_are_never_answered() -> None:
+    made = Machine(("p", "q", "r"), ("a",), np.array([[2, 0, 0]]))
+    built = compile(made, 9)
+    assert set(built.states(np.zeros(9, dtype=np.intp)).tolist()) == {0, 2}
+    assert built.certificate.width < compile(zoo.random(3, letters=1), 9).certificate.width + 1
+    assert verify(built).wrong == 0
+
+
+def test_one_state_and_one_letter_are_a_machine_too() -> None:
+    assert verify(compile(Machine(("q",), ("a",), np.array([[0]])), 5)).wrong == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
+def test_what_a_layer_fetches_is_exact_to_the_last_bit(dtype: str) -> None:
+    built = compile("random(6, letters=3)", 200, dtype=dtype)
+    words = np.random.default_rng(0).integers(0, 3, (2, 200))
+    trace = built.model.trace(built.tokens(words))
+    for layer in range(built.certificate.layers):
+        pattern = trace[f"blocks.{layer}.attn.hook_pattern"]
+        assert set(pattern.unique().tolist()) == {0.0, 1.0}
+        target = (torch.arange(201) - 2**layer).clamp(min=0)
+        assert torch.equal(pattern.argmax(-1), target.expand(2, 1, 201))
+        now = trace[f"blocks.{layer}.hook_resid_post"][..., :6]
+        assert torch.equal(now, now.round())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
+def test_the_certified_gap_holds_in_the_real_arithmetic(dtype: str) -> None:
+    built = compile("parity", 300, dtype=dtype)
+    trace = built.model.trace(built.tokens(np.zeros((1, 300), dtype=np.intp)), lambda name: "scores" in name)
+    for scores in trace.values():
+        best = scores.double().topk(2, dim=-1).values[0, 0, 1:]  # the first query sees one key only
+        assert (best[:, 0] - best[:, 1]).min() >= built.certificate.margins.logit_gap
+
+
+@pytest.mark.parametrize(
+    ("dtype", "spec", "message"),
+    [
+        ("bfloat16", "gridworld(20)", "reach 799, exact to 256; use dtype float16 or float32 or float64"),
+        ("float16", "random(60)", "use dtype float64"),
+        ("float32", "random(60)", "sums reach .*, exact to 16,777,216; use dtype float64"),
+    ],
+)
+def test_a_number_format_whose_margins_do_not_hold_is_refused(dtype: str, spec: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compile(spec, 50, dtype=dtype)
+
+
+def test_a_refused_number_format_really_fails() -> None:
+    built = compile("gridworld(20)", 60)
+    rounded = Built(built.model.to(torch.bfloat16), built.certificate, built.machine)
+    assert verify(rounded, words=20).wrong > 0
+
+
+def test_casting_keeps_the_weights_or_is_refused() -> None:
+    small, large = compile("cyclic(5)", 60), compile("gridworld(20)", 60)
+    cast = small.cast("bfloat16")
+    assert cast.model.dtype == torch.bfloat16
+    assert cast.certificate.dtype == "bfloat16"
+    assert small.model.dtype == torch.float32
+    assert verify(cast, words=20).wrong == 0
+    with pytest.raises(InputError, match="bfloat16 would not be exact"):
+        large.cast("bfloat16")
+
+
+def test_a_model_that_would_not_fit_is_refused_before_it_is_made() -> None:
+    with pytest.raises(InputError, match=r"would have [\d,]+ parameters .* the limit is 536,870,912"):
+        compile("cyclic(1000)", 100)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: compile("parity", 0), "at least one letter, not 0"),
+        (lambda: compile("parity", 8, method="magic"), "method is one of auto, log; not 'magic'"),
+        (lambda: compile("parity", 8, dtype="int8"), "bfloat16, float16, float32, float64; not 'int8'"),
+    ],
+)
+def test_requests_that_make_no_sense_are_refused(call: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_auto_says_what_it_chose_and_why() -> None:
+    certificate = compile(machine("parity"), 100).certificate
+    assert certificate.method == "log"
+    assert "7 layers" in certificate.why

@@ -1,0 +1,46 @@
+import numpy as np
+import torch
+
+from glassformer.automata import machine, zoo
+from glassformer.compiler import compile, verify
+from glassformer.compiler.verification import chosen_words, every_word
+
+
+def test_one_wrong_weight_is_found_and_described() -> None:
+    built = compile("gridworld(4)", 64)
+    with torch.no_grad():
+        built.model.blocks[3].mlp.W_out[0, 0] += 1  # type: ignore[union-attr,operator,index]
+    report = verify(built, words=50)
+    assert report.wrong > 0
+    assert report.first_mistake is not None
+    assert "the model says" in report.first_mistake
+
+
+def test_all_words_are_tried_when_they_are_few() -> None:
+    report = verify(compile("parity", 16))
+    assert report.exhaustive
+    assert (report.words, report.positions, report.longest, report.wrong) == (2**16, 16 * 2**16, 16, 0)
+    assert not verify(compile("parity", 17), words=10).exhaustive
+
+
+def test_every_word_is_there_once() -> None:
+    words = every_word(zoo.gridworld(3), 4)
+    assert len({tuple(word) for word in words}) == len(words) == 81
+
+
+def test_chosen_words_hold_the_ones_that_break_things() -> None:
+    made = machine("gridworld(9)")
+    words = chosen_words(made, 50, 60, seed=0)
+    assert words.shape == (60, 50)
+    texts = [made.join(word) for word in words]
+    assert {"L" * 50, "R" * 50, "S" * 50, "LR" * 25} <= set(texts)
+    assert any(text.count("R") == 49 and text.count("L") == 1 for text in texts)
+    assert set(np.unique(made.run(words[0]))) == set(range(9))  # the longest walk sees every cell
+    assert len(set(texts)) > 55
+
+
+def test_progress_is_told_to_the_end() -> None:
+    told: list[tuple[int, int]] = []
+    verify(compile("parity", 1000), words=100, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (100, 100)
+    assert len(told) > 1

@@ -1,0 +1,24 @@
+"""Shapes and types are checked at run time in all tests: every annotated function, every call."""
+
+from collections.abc import Iterator
+
+import jaxtyping
+import pytest
+import torch
+from hypothesis import settings
+
+jaxtyping.install_import_hook("glassformer", "typecheck.checked")
+
+torch.set_num_threads(1)  # the tests themselves run in parallel
+
+# Times on a shared machine prove nothing, and the same examples on every run make a failure repeatable.
+settings.register_profile("glassformer", deadline=None, derandomize=True)
+settings.load_profile("glassformer")
+
+
+@pytest.fixture
+def types_unchecked() -> Iterator[None]:
+    """For tests that hand over values of the wrong type on purpose, as a user may."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -1,0 +1,130 @@
+"""A transformer written out literally from its formulas, slowly, as the standard to test the real one against.
+
+It shares no code with the library: loops over heads, explicit sums, and TransformerLens's hook names.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from glassformer.nn import Config, Transformer
+
+Edit = Callable[[Tensor], Tensor]
+
+
+class Literal:
+    """One run: `seen` holds every activation by name; `edits` change them on the way."""
+
+    def __init__(self, model: Transformer, edits: Mapping[str, Edit] | None = None) -> None:
+        self.config: Config = model.config
+        self.weights = dict(model.named_parameters()) | dict(model.named_buffers())
+        self.edits, self.seen = dict(edits or {}), dict[str, Tensor]()
+
+    def at(self, name: str, value: Tensor) -> Tensor:
+        if name in self.edits:
+            value = self.edits[name](value)
+        self.seen[name] = value
+        return value
+
+    def run(self, tokens: Tensor) -> Tensor:
+        x = self.at("hook_embed", torch.stack([self.weights["embed.W_E"][row] for row in tokens]))
+        if "pos_embed.W_pos" in self.weights:
+            table = self.weights["pos_embed.W_pos"][: tokens.shape[1]]
+            x = x + self.at("hook_pos_embed", torch.stack([table] * len(tokens)))
+        for i in range(len(self.config.blocks)):
+            x = self.block(x, i)
+        if self.config.norm != "none" and self.config.norm_place == "pre":
+            x = self.norm(x, "ln_final.")
+        return torch.einsum("bpw,wo->bpo", x, self.weights["unembed.W_U"]) + self.weights["unembed.b_U"]
+
+    def block(self, x: Tensor, i: int) -> Tensor:
+        shape, name = self.config.blocks[i], f"blocks.{i}."
+        pre = self.config.norm != "none" and self.config.norm_place == "pre"
+        post = self.config.norm != "none" and self.config.norm_place == "post"
+        x = self.at(name + "hook_resid_pre", x)
+        if shape.heads:
+            inside = self.norm(x, name + "ln1.") if pre else x
+            x = x + self.at(name + "hook_attn_out", self.attention(inside, i))
+            x = self.at(name + "hook_resid_mid", x)
+            x = self.norm(x, name + "ln1.") if post else x
+        if shape.mlp:
+            inside = self.norm(x, name + "ln2.") if pre else x
+            x = x + self.at(name + "hook_mlp_out", self.mlp(inside, i))
+        x = self.at(name + "hook_resid_post", x)
+        if post and shape.mlp:
+            x = self.at(name + "hook_normalized_resid_post", self.norm(x, name + "ln2."))
+        return x
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        if self.config.norm == "layer":
+            x = x - x.sum(-1, keepdim=True) / x.shape[-1]
+        scale = self.at(name + "hook_scale", ((x**2).sum(-1, keepdim=True) / x.shape[-1] + 1e-5) ** 0.5)
+        bias = self.weights[name + "b"] if self.config.norm == "layer" else 0
+        return self.at(name + "hook_normalized", x / scale * self.weights[name + "w"] + bias)
+
+    def attention(self, x: Tensor, i: int) -> Tensor:
+        shape, name = self.config.blocks[i], f"blocks.{i}.attn."
+        project = {}
+        for part in "QKV":
+            per_head = [
+                x @ weight + bias
+                for weight, bias in zip(self.weights[name + "W_" + part], self.weights[name + "b_" + part], strict=True)
+            ]
+            project[part] = self.at(name + "hook_" + part.lower(), torch.stack(per_head, dim=2))
+        if self.config.positions == "rotary":
+            project["Q"] = self.at(name + "hook_rot_q", rotated(project["Q"]))
+            project["K"] = self.at(name + "hook_rot_k", rotated(project["K"]))
+        scores = torch.einsum("bqhd,bkhd->bhqk", project["Q"], project["K"])
+        scores = scores / math.sqrt(shape.head_width) if self.config.scaled else scores
+        length = x.shape[1]
+        for q in range(length):
+            for k in range(length):
+                if self.config.positions == "alibi":
+                    for h in range(shape.heads):
+                        scores[:, h, q, k] -= abs(q - k) * 2 ** (-8 * (h + 1) / shape.heads)
+                if self.config.causal and k > q:
+                    scores[:, :, q, k] = -torch.inf
+        scores = self.at(name + "hook_attn_scores", scores)
+        if self.config.attention == "softmax":
+            powers = (scores - scores.max(-1, keepdim=True).values).exp()
+            weights = powers / powers.sum(-1, keepdim=True)
+        else:
+            best = (scores == scores.max(-1, keepdim=True).values).double()
+            weights = best / best.sum(-1, keepdim=True)
+        pattern = self.at(name + "hook_pattern", weights)
+        z = self.at(name + "hook_z", torch.einsum("bhqk,bkhd->bqhd", pattern, project["V"]))
+        return torch.einsum("bqhd,hdw->bqw", z, self.weights[name + "W_O"]) + self.weights[name + "b_O"]
+
+    def mlp(self, x: Tensor, i: int) -> Tensor:
+        name = f"blocks.{i}.mlp."
+        layers = [("W_in", "b_in", "")] + [
+            (f"W_mid.{j}", f"b_mid.{j}", f"_{j + 1}") for j in range(len(self.config.blocks[i].mlp) - 1)
+        ]
+        for weight, bias, suffix in layers:
+            before = self.at(f"{name}hook_pre{suffix}", x @ self.weights[name + weight] + self.weights[name + bias])
+            x = self.at(f"{name}hook_post{suffix}", self.activate(before))
+        return x @ self.weights[name + "W_out"] + self.weights[name + "b_out"]
+
+    def activate(self, x: Tensor) -> Tensor:
+        if self.config.activation == "relu":
+            return x * (x > 0)
+        if self.config.activation == "gelu":
+            return x * (1 + torch.erf(x / math.sqrt(2))) / 2
+        pieces = self.config.pieces
+        assert pieces is not None
+        knots = [-math.inf, *pieces.knots, math.inf]
+        result = torch.zeros_like(x)
+        for low, high, slope, intercept in zip(knots[:-1], knots[1:], pieces.slopes, pieces.intercepts, strict=True):
+            result += ((low <= x) & (x < high)) * (slope * x + intercept)
+        return result
+
+
+def rotated(x: Tensor) -> Tensor:
+    """Pairs (i, i + half) as complex numbers, turned by position · 10000^(−2i/width)."""
+    half = x.shape[-1] // 2
+    numbers = torch.complex(x[..., :half], x[..., half:])
+    angles = torch.arange(x.shape[1])[:, None] * 10000 ** (-2 * torch.arange(half).double() / x.shape[-1])
+    turned = numbers * torch.exp(1j * angles)[:, None]
+    return torch.cat([turned.real, turned.imag], dim=-1)

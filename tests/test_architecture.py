@@ -1,0 +1,52 @@
+"""The arrows of ARCHITECTURE.md are the only imports."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import glassformer
+
+ROOT = Path(glassformer.__file__).parent
+MAY_IMPORT = {
+    "automata": {"automata"},
+    "nn": {"nn"},
+    "compiler": {"automata", "nn", "compiler"},
+    "claims": {"automata", "nn", "compiler", "claims"},
+}
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_along_the_arrows(package: str) -> None:
+    for path in (ROOT / package).rglob("*.py"):
+        ours = {name.split(".")[1] for name in imported(path) if name.startswith("glassformer.")}
+        assert ours - {"errors", "atomic"} <= MAY_IMPORT[package], path
+
+
+def test_machines_load_without_torch() -> None:
+    code = "import sys, glassformer, glassformer.cli; glassformer.machine('parity'); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_module_says_in_its_first_lines_what_it_is_for() -> None:
+    for path in ROOT.rglob("*.py"):
+        assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+def test_nothing_is_ever_unpickled() -> None:
+    for path in ROOT.rglob("*.py"):
+        assert not {"pickle", "dill", "joblib"} & imported(path), path
+        assert not re.search(r"(?<!safetensors\.)torch\.load\(", path.read_text()), path

@@ -1,0 +1,139 @@
+"""The command line as a user meets it: output, JSON keys, exit codes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.cli import main
+
+
+class Shell:
+    """Runs `glassformer …` in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: str, code: int = 0) -> tuple[str, str]:
+        self.monkeypatch.setattr("sys.argv", ["glassformer", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = self.capsys.readouterr()
+        assert (stop.value.code or 0) == code, captured.err
+        return captured.out, captured.err
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        return json.loads(self(*arguments, "--json", code=code)[0])
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return Shell(monkeypatch, capsys)
+
+
+def test_help_shows_the_commands_and_how_to_start(shell: Shell) -> None:
+    text, _ = shell("--help")
+    for word in ("zoo", "compile", "verify", "run", "show", "claims", "convert", "regex:(ab)*"):
+        assert word in text
+
+
+def test_compile_verify_run_and_show(shell: Shell) -> None:
+    made = shell.json("compile", "regex:(ab)*", "--length", "20", "--out", "m")
+    keys = {"theorem", "method", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"}
+    assert keys <= made.keys()
+    assert (made["layers"], made["heads"], made["exact_length"], made["method"]) == (5, 1, 20, "log")
+    checked = shell.json("verify", "m", "--words", "30")
+    assert {"words", "positions", "wrong", "longest"} <= checked.keys()
+    assert (checked["words"], checked["positions"], checked["wrong"], checked["longest"]) == (30, 600, 0, 20)
+    ran = shell.json("run", "m", "abba")
+    assert ran["outputs"] == [False, True, False, False]
+    assert len(ran["states"]) == 4
+    shown = shell.json("show", "m")
+    assert shown["layers"][2]["heads"][0]["does"] == "look 4 back"
+    for command in (("compile", "parity"), ("verify", "m"), ("run", "m", "ab"), ("show", "m")):
+        text, _ = shell(*command)
+        assert text.strip()
+        assert "{" not in text
+
+
+def test_show_explains_in_words(shell: Shell) -> None:
+    shell("compile", "gridworld(4)", "--length", "10", "--out", "m")
+    text, _ = shell("show", "m")
+    for words in ("look 8 back", "compose", "now", "past", "angles", "Exact for every word of up to 10 letters"):
+        assert words in text
+
+
+def test_a_wrong_model_fails_verification_with_exit_code_1(shell: Shell) -> None:
+    import torch
+
+    from glassformer import Built
+
+    shell("compile", "gridworld(4)", "--length", "30", "--out", "m")
+    built = Built.load("m")
+    with torch.no_grad():
+        built.model.unembed.b_U[1] += 3
+    built.save("m")
+    assert shell.json("verify", "m", code=1)["wrong"] > 0
+    assert "first mistake: after" in shell("verify", "m", code=1)[0]
+
+
+def test_zoo_lists_machines_and_shows_one(shell: Shell) -> None:
+    names = {row["name"] for row in shell.json("zoo")}
+    assert {"parity", "gridworld", "dyck", "tomita", "random"} <= names
+    assert "open brackets" in shell("zoo")[0]
+    assert "(start)" in shell("zoo", "dyck(pairs=1, depth=2)")[0]
+    assert shell.json("zoo", "parity")["states"] == ["even", "odd"]
+
+
+@pytest.mark.parametrize("suffix", ["json", "dot", "hoa", "att"])
+def test_convert_writes_files_that_are_specs_again(shell: Shell, suffix: str) -> None:
+    shell("convert", "regex:a(ab)*", f"m.{suffix}")
+    made = shell.json("compile", f"m.{suffix}", "--length", "9", "--out", "m")
+    assert made["layers"] == 4
+    assert shell.json("run", "m", "aaba")["outputs"] == [True, False, True, False]
+
+
+def test_claims_are_listed_and_run(shell: Shell) -> None:
+    listed = shell.json("claims", "--list")
+    assert [row["id"] for row in listed] == [f"S0.{i}" for i in range(1, 8)]
+    (row,) = shell.json("claims", "S0.6")
+    assert row.keys() == {"id", "claimed", "measured", "holds"}
+    assert row["holds"] is True
+    assert "T = 256" in row["measured"]
+    assert "S0.7" in shell("claims", "--list")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compile", "paritty"], "did you mean parity"),
+        (["compile", "regex:(ab"], "column"),
+        (["compile", "parity", "--length", "0"], "at least one letter"),
+        (["compile", "parity", "--dtype", "int4"], "not 'int4'"),
+        (["compile", "gridworld(20)", "--dtype", "bfloat16"], "use dtype"),
+        (["compile", "nowhere.json"], "nowhere.json"),
+        (["verify", "nowhere"], "there is no folder nowhere"),
+        (["run", "nowhere", "ab"], "there is no folder nowhere"),
+        (["claims", "S7.1"], "there is no claim 'S7.1'"),
+        (["convert", "parity", "x.pdf"], ".json"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(shell: Shell, arguments: list[str], message: str) -> None:
+    text, error = shell(*arguments, code=2)
+    assert text == ""
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_unknown_commands_and_options_exit_with_2(shell: Shell) -> None:
+    shell("explode", code=2)
+    shell("verify", "m", "--speed", "9", code=2)
+
+
+def test_a_letter_outside_the_alphabet_is_named(shell: Shell) -> None:
+    shell("compile", "parity", "--length", "9", "--out", "m")
+    assert "letter '2' at position 3" in shell("run", "m", "0121", code=2)[1]
+    assert "exact up to 9" in shell("run", "m", "0" * 10, code=2)[1]

@@ -1,0 +1,56 @@
+"""Every command and every snippet that the README shows is run."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
+INLINE = re.findall(r"`(make \w+|python benchmarks/\w+\.py)`", (ROOT / "README.md").read_text())
+
+
+def run(command: list[str], folder: Path) -> None:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_commands_work_one_after_the_other(tmp_path: Path) -> None:
+    ours = [line for line in COMMANDS if line.startswith("glassformer")]
+    assert len(ours) + len([line for line in COMMANDS if line.startswith("make")]) == len(COMMANDS) >= 10
+    for line in ours:
+        run(shlex.split(line), tmp_path)
+
+
+@pytest.mark.parametrize("snippet", [text for kind, text in BLOCKS if kind == "python"])
+def test_the_snippets_work(snippet: str, tmp_path: Path) -> None:
+    assert len(snippet.splitlines()) <= 15
+    run([sys.executable, "-W", "error", "-c", snippet], tmp_path)
+
+
+def test_the_demo_works(tmp_path: Path) -> None:
+    """What `make demo` runs, with this environment instead of a new one."""
+    recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert recipe
+    lines = [line.strip() for line in recipe[1].splitlines() if "glassformer" in line]
+    assert len(lines) >= 5
+    for line in lines:
+        run(shlex.split(line.replace("$(BIN)/", "")), tmp_path)
+
+
+def test_every_make_target_and_benchmark_named_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for command in {*INLINE, *(line for line in COMMANDS if line.startswith("make"))}:
+        word = command.split()[1]
+        assert re.search(rf"^{word}:", makefile, flags=re.MULTILINE) or (ROOT / word).is_file(), command
+
+
+@pytest.mark.parametrize("benchmark", sorted(path.name for path in (ROOT / "benchmarks").glob("*.py")))
+def test_every_benchmark_runs(benchmark: str) -> None:
+    run([sys.executable, str(ROOT / "benchmarks" / benchmark), "--quick"], ROOT)
