@@ -136,7 +136,7 @@ def compare_training(rounds: int) -> None:
         except ImportError as error:
             print(f"{name}: not measured ({error}); pip install -e '.[bench]'")
             continue
-        optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4)
+        optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
         sizes[name] = sum(p.numel() for p in model.parameters())
         work[name] = lambda m=model, o=optimiser: training_step(m, o, tokens)  # type: ignore[misc]
     seconds = in_turns(work, rounds)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -35,8 +36,8 @@ app = typer.Typer(
 
     Start with: glassformer compile "regex:(ab)*" --length 100 --out demo, then verify, run and show demo.""",
 )
-out = Console()
-err = Console(stderr=True)
+out = Console(markup=False, highlight=False)
+err = Console(stderr=True, markup=False, highlight=False)
 
 Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A machine: zoo call, regex:…, or file.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder made by compile.")]
@@ -70,7 +71,7 @@ def convert(
 ) -> None:
     """Write a machine to a file, in the format that the file's ending names."""
     formats.write(machine(spec), file)
-    err.print(f"wrote {file}", highlight=False)
+    err.print(f"wrote {file}")
 
 
 @app.command()
@@ -88,13 +89,16 @@ def compile(
     built = build(machine(spec), length, method, dtype)
     if folder is not None:
         built.save(folder)
-    summary = {key: value for key, value in built.certificate.to_json().items() if key not in ("registers", "blocks")}
+    promised = built.certificate
     if as_json:
-        return print_json(summary)
-    table = Table(title=f"{spec}: {built.certificate.theorem}", show_header=False)
-    margins = summary.pop("margins")
-    for key, value in (summary | margins).items():
-        table.add_row(key.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value}")
+        summary = promised.to_json()
+        return print_json({key: summary[key] for key in summary if key not in ("registers", "blocks")})
+    table = Table(title=spec, show_header=False, box=box.SIMPLE)
+    for name in ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"):
+        value = getattr(promised, name)
+        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else value)
+    for name, words in promised.margins.in_words().items():
+        table.add_row(name, words)
     out.print(table)
     if folder is None:
         err.print("not saved: give --out DIR to keep the model")
@@ -122,7 +126,7 @@ def verify(
         every = f"all {report.words:,} words" if report.exhaustive else f"{report.words:,} words"
         out.print(f"{every} of length {report.longest:,}: {report.positions:,} positions, {report.wrong:,} wrong")
         if report.first_mistake:
-            out.print(f"first mistake: {report.first_mistake}", markup=False)
+            out.print(f"first mistake: {report.first_mistake}")
     if report.wrong:
         raise typer.Exit(1)
 
@@ -143,7 +147,7 @@ def run(
     table = Table("position", "letter", "state", "output")
     for position, row in enumerate(zip(built.machine.split(word), states, outputs, strict=True), start=1):
         table.add_row(str(position), *map(str, row))
-    out.print(table, markup=False)
+    out.print(table)
     return None
 
 
@@ -153,29 +157,32 @@ def show(folder: Folder, as_json: AsJson = False) -> None:
     from glassformer.compiler import Built, describe
 
     built = Built.load(folder)
-    promised, layers = built.certificate, describe(built.model, built.certificate)
+    promised, told = built.certificate, describe(built.model, built.certificate)
     if as_json:
-        return print_json({"registers": promised.registers, "layers": [layer.to_json() for layer in layers]})
+        return print_json({"registers": promised.registers, **told.to_json()})
     print(
         f"{promised.theorem}\n"
         f"Exact for every word of up to {promised.exact_length:,} letters, in {promised.dtype}\n"
         f"{promised.layers} layers, {promised.heads} head, width {promised.width}, MLP {promised.mlp}, "
-        f"{promised.parameters:,} parameters\n"
+        f"{promised.parameters:,} parameters"
     )
-    registers = Table("register", "columns", "holds", title="The residual stream", title_justify="left")
+    registers = Table("register", "columns", "holds", title="The residual stream", box=box.SIMPLE)
     for register in promised.registers:
         first, last = register["start"], register["start"] + register["size"] - 1
         registers.add_row(register["name"], f"{first} – {last}" if last > first else f"{first}", register["about"])
     out.print(registers)
-    table = Table("layer", "part", "what it does", "reads", "writes", title="The layers", title_justify="left")
-    for i, layer in enumerate(layers):
+    table = Table("layer", "part", "what it does", "reads", "writes", title="The layers", box=box.SIMPLE)
+    table.add_row("", "tokens", "each letter's map; the start's is the identity", "", ", ".join(told.tokens_write))
+    table.add_row("", "positions", "where we are", "", ", ".join(told.positions_write))
+    for i, layer in enumerate(told.layers):
         for h, head in enumerate(layer.heads):
-            reads = f"{', '.join(head.value)} (where {', '.join(head.query)} ask for {', '.join(head.key)})"
-            table.add_row(str(i), f"head {h}", head.does, reads, ", ".join(head.writes))
+            does = f"{head.does}: match {', '.join(head.query)} with {', '.join(head.key)}"
+            table.add_row(str(i), f"head {h}", does, ", ".join(head.value), ", ".join(head.writes))
         if layer.mlp:
             mlp = layer.mlp
-            table.add_row("", f"MLP, {mlp.units} units", mlp.does, ", ".join(mlp.reads), ", ".join(mlp.writes))
-    out.print(table, markup=False)
+            table.add_row("", "MLP", f"{mlp.does} ({mlp.units} units)", ", ".join(mlp.reads), ", ".join(mlp.writes))
+    table.add_row("", "answer", "the state whose place is nearest", ", ".join(told.answer_reads), "")
+    out.print(table)
     return None
 
 
@@ -203,7 +210,7 @@ def claims(
         table = Table("claim", "claimed", "measured", "holds", show_lines=True)
         for outcome in outcomes:
             table.add_row(outcome.id, outcome.claimed, outcome.measured, "yes" if outcome.holds else "NO")
-        out.print(table, markup=False)
+        out.print(table)
     if not all(outcome.holds for outcome in outcomes):
         raise typer.Exit(1)
     return None
@@ -225,7 +232,7 @@ def show_machine(shown: Machine, as_json: bool) -> None:
     for q, name in enumerate(shown.states):
         start = " (start)" if q == shown.start else ""
         table.add_row(f"{name}{start}", *(shown.states[row[q]] for row in shown.delta), str(shown.outputs[q]))
-    out.print(table, markup=False)
+    out.print(table)
     return None
 
 

@@ -52,7 +52,10 @@ def test_a_certificate_of_another_version_is_refused(tmp_path: Path) -> None:
 
 def test_the_description_names_what_each_part_reads_and_writes() -> None:
     built = compile(machine("gridworld(4)"), 20)
-    layers = describe(built.model, built.certificate)
+    told = describe(built.model, built.certificate)
+    layers = told.layers
+    assert (told.tokens_write, told.positions_write) == (["now"], ["first", "angles", "early"])
+    assert told.answer_reads == ["now"]
     assert len(layers) == 5
     for distance, layer in zip((1, 2, 4, 8, 16), layers, strict=True):
         (head,) = layer.heads

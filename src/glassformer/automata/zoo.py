@@ -166,7 +166,7 @@ def threshold(k: int = 3) -> Machine:
 
 
 def tomita(number: int = 3) -> Machine:
-    """Tomita's languages 1 … 7: 1*; (10)*; no odd run of 1s before an odd run of 0s; no 000; and three more."""
+    """Tomita's: 1*; (10)*; no odd 1s before odd 0s; no 000; even 0s and even 1s; #0 = #1 mod 3; 0*1*0*1*."""
     _within("number", number, 1, 7)
     zero, one, accepting = {
         1: ([1, 1], [0, 1], "0"),

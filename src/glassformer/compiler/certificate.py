@@ -79,6 +79,15 @@ class Margins:
     answer_rounding: float
     """Largest rounding of that lead."""
 
+    def in_words(self) -> dict[str, str]:
+        """Each margin beside what is needed."""
+        return {
+            "attention": f"the right key leads by {self.logit_gap:,.0f}; {self.logit_gap_needed:g} would do",
+            "whole numbers": f"up to {self.largest_integer:,.0f}; exact to {self.integers_exact_to:,.0f}",
+            "sums": f"up to {self.largest_sum:,.0f}; exact to {self.sums_exact_to:,.0f}",
+            "answer": f"leads by {self.answer_lead:g}; rounding moves it by {self.answer_rounding:.1g} at most",
+        }
+
     def failures(self) -> list[str]:
         """What does not hold, in words."""
         said = []

@@ -1,0 +1,63 @@
+"""Draws the pictures of the documentation from real models: python docs/make_pictures.py"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import glassformer
+
+CELL, GAP, LEFT = 5, 26, 10
+INK, PAPER, BLUE, ORANGE, PALE = "#222222", "#ffffff", "#0072b2", "#d55e00", "#e8eef4"  # Okabe and Ito's palette
+
+
+def text(x: float, y: float, words: str, size: int = 12, anchor: str = "middle", colour: str = INK) -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-family="sans-serif" font-size="{size}" '
+        f'text-anchor="{anchor}" fill="{colour}">{words}</text>'
+    )
+
+
+def square(x: float, y: float, size: float, colour: str) -> str:
+    return f'<rect x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}" fill="{colour}"/>'
+
+
+def pattern_panel(pattern: np.ndarray, left: float, top: float, title: str) -> list[str]:
+    """One attention pattern: rows ask, columns are asked; the future is left blank."""
+    n = len(pattern)
+    shade = f'<path d="M{left} {top} L{left} {top + n * CELL} L{left + n * CELL} {top + n * CELL} Z" fill="{PALE}"/>'
+    cells = [square(left + k * CELL, top + q * CELL, CELL, BLUE) for q, k in np.argwhere(pattern > 0.5)]
+    return [shade, *cells, text(left + n * CELL / 2, top - 10, title)]
+
+
+def abab() -> str:
+    """The five patterns of (ab)* on a word that goes wrong, and the answer after every letter."""
+    built = glassformer.compile("regex:(ab)*", length=32)
+    word = "ab" * 11 + "b" + "ab" * 4 + "a"
+    trace = built.model.trace(built.tokens(built.machine.encode(word)[None]))
+    labels = built.run(word)[1]
+    side = (len(word) + 1) * CELL
+    drawn = []
+    for layer in range(built.certificate.layers):
+        pattern = trace[f"blocks.{layer}.attn.hook_pattern"][0, 0].numpy()
+        left = LEFT + layer * (side + GAP)
+        drawn += pattern_panel(pattern, left, 40, f"layer {layer} looks {2**layer} back")
+    width = 2 * LEFT + built.certificate.layers * (side + GAP) - GAP
+    step = (width - 2 * LEFT - 110) / len(word)
+    below = 40 + side + 44
+    drawn += [text(LEFT, below, "word", anchor="start"), text(LEFT, below + 26, "in the language?", 12, "start")]
+    for t, (letter, accepted) in enumerate(zip(word, labels, strict=True)):
+        x = LEFT + 110 + (t + 0.5) * step
+        drawn.append(text(x, below, letter, 14))
+        fill, edge = (BLUE, BLUE) if accepted else (PAPER, ORANGE)
+        drawn.append(f'<circle cx="{x:g}" cy="{below + 22}" r="5" fill="{fill}" stroke="{edge}" stroke-width="1.5"/>')
+    height = below + 44
+    frame = f'<rect width="{width}" height="{height}" fill="{PAPER}"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">{frame}{"".join(drawn)}</svg>\n'
+
+
+if __name__ == "__main__":
+    images = Path(__file__).parent / "images"
+    images.mkdir(exist_ok=True)
+    (images / "abab.svg").write_text(abab())
