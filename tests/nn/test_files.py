@@ -108,7 +108,7 @@ def test_a_truncated_or_damaged_file_is_named(saved: Path) -> None:
         (lambda f: edit_config(f, lambda v: v["config"].update(width="x")), "wrong kind"),
         (
             lambda f: edit_config(f, lambda v: v["config"].update(width=8)),
-            r"W_out has shape \[2, 6\], .* says \[2, 8\]",
+            r"attn.W_K has shape \[2, 6, 3\], .* says \[2, 8, 3\]",
         ),
         (lambda f: edit_config(f, lambda v: v["config"].update(positions="none")), "weights pos_embed.W_pos that"),
         (lambda f: rewrite_weights(f, lambda w: w.pop("unembed.b_U")), "lacks the weights unembed.b_U"),

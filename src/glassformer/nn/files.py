@@ -90,7 +90,7 @@ def _check_weights(config: Config, weights: Mapping[str, Tensor], folder: Path) 
         expected = Transformer(config).state_dict()
     for name in sorted(expected.keys() - weights.keys()):
         raise InputError(f"{folder}/model.safetensors lacks the weights {name}, which config.json asks for")
-    for name, value in weights.items():
+    for name, value in sorted(weights.items()):
         if name not in expected:
             raise InputError(f"{folder}/model.safetensors has weights {name} that config.json does not know")
         if value.shape != expected[name].shape:
