@@ -53,13 +53,13 @@ def test_every_single_word_is_right(length: int) -> None:
 
 @pytest.mark.parametrize("spec", ["gridworld(20)", "random(20, letters=3)", "symmetric(5)", "cyclic(7)"])
 def test_float32_is_exact_at_length_4096_up_to_20_states(spec: str) -> None:
-    report = verify(compile(spec, 4096), words=2)
+    report = verify(compile(spec, 4096), words=6)
     assert report.wrong == 0, report.first_mistake
 
 
 @pytest.mark.parametrize("spec", ["random(8, letters=2)", "cyclic(8)", "flipflop", "symmetric(5)"])
 def test_bfloat16_is_exact_at_length_1024_up_to_8_states(spec: str) -> None:
-    report = verify(compile(spec, 1024, dtype="bfloat16"), words=2)
+    report = verify(compile(spec, 1024, dtype="bfloat16"), words=6)
     assert report.wrong == 0, report.first_mistake
 
 
