@@ -118,6 +118,18 @@ def test_a_product_with_a_bare_semiautomaton_has_no_labels() -> None:
     assert bare.product(bare).run("11", 0).tolist() == [3, 0]
 
 
+def test_words_may_be_integers_of_any_kind() -> None:
+    for kind in ("u1", "i1", ">i4", "<u8", "i8"):
+        assert EVEN.run(np.array([1, 0, 1]).astype(kind)).tolist() == [1, 1, 0]
+    assert EVEN.run(np.array([[1, 0], [0, 1]])[:, ::-1]).tolist() == [[0, 1], [1, 1]]
+    assert zoo.random(3, letters=1).power(70).run([]).tolist() == []
+
+
+@pytest.mark.usefixtures("types_unchecked")
+def test_numpy_booleans_are_a_language_too() -> None:
+    assert Machine(("p",), ("a",), np.array([[0]]), outputs=(np.True_,)).is_language  # type: ignore[arg-type]
+
+
 def test_machines_are_frozen_values() -> None:
     twin = Machine(EVEN.states, EVEN.symbols, EVEN.delta.copy())
     assert twin == EVEN
@@ -151,6 +163,8 @@ def test_words_of_letters_with_long_names_are_split_at_blanks() -> None:
         (lambda: Machine(("p",), ("",), np.array([[0]])), "name of a letter is a non-empty text"),
         (lambda: Machine(("p", "q"), ("a",), np.array([[0, 1]]), outputs=("x",)), "one output for each of the 2"),
         (lambda: Machine(("p", "q"), ("a",), np.array([[0, 1]]), outputs=("x", True)), "either all true or false"),
+        (lambda: EVEN.run("0", start=0.5), "by its name or its number"),  # type: ignore[arg-type]
+        (lambda: Machine(("p",), ("a",), np.array([[0]]), outputs=(3,)), "all true or false"),  # type: ignore[arg-type]
         (lambda: EVEN.power(0), "at least one letter"),
         (lambda: EVEN.power(60), "the limit"),
         (lambda: EVEN.product(zoo.gridworld(3)), "a product needs one alphabet"),

@@ -1,14 +1,16 @@
-import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
-from glassformer.automata import machine
+from glassformer.automata import formats, machine
 from glassformer.compiler import Built, compile, describe, verify
 from glassformer.errors import InputError
+from glassformer.nn import files
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_a_built_model_comes_back_from_its_folder(tmp_path: Path, dtype: str) -> None:
     built = compile("dyck(pairs=1, depth=3)", 30, dtype=dtype)
     built.save(tmp_path / "dyck")
@@ -33,21 +35,58 @@ def test_longer_words_than_promised_are_refused() -> None:
 
 
 def test_parts_of_different_models_do_not_mix(tmp_path: Path) -> None:
-    compile("parity", 10).save(tmp_path / "parity")
+    compile("cyclic(4)", 10).save(tmp_path / "cyclic")
     compile("gridworld(4)", 10).save(tmp_path / "grid")
-    (tmp_path / "grid" / "machine.json").replace(tmp_path / "parity" / "machine.json")
-    with pytest.raises(InputError, match="do not belong together: letters is 3, not 4"):
-        Built.load(tmp_path / "parity")
-    with pytest.raises(InputError, match="a model without machine"):
-        Built.load(tmp_path / "grid")
+    (tmp_path / "grid" / "machine.json").replace(tmp_path / "cyclic" / "machine.json")
+    with pytest.raises(InputError, match=r"cyclic/machine.json is not the file"):
+        Built.load(tmp_path / "cyclic")
 
 
-def test_a_certificate_of_another_version_is_refused(tmp_path: Path) -> None:
-    compile("parity", 10).save(tmp_path / "m")
-    path = tmp_path / "m" / "certificate.json"
-    path.write_text(json.dumps({"theorem": "?"}))
+def test_a_model_that_was_not_built_has_no_certificate(tmp_path: Path) -> None:
+    files.save(tmp_path / "m", compile("parity", 10).model)
+    with pytest.raises(InputError, match=r"a model without certificate.json"):
+        Built.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("text", ["{}", '{"registers": [1], "blocks": [], "margins": {}}', "[]"])
+def test_a_certificate_of_another_version_is_refused(tmp_path: Path, text: str) -> None:
+    built = compile("parity", 10)
+    files.save(
+        tmp_path / "m",
+        built.model,
+        {"certificate.json": text, "machine.json": formats.dumps(built.machine, "json")},
+    )
     with pytest.raises(InputError, match="not a certificate of this version"):
         Built.load(tmp_path / "m")
+
+
+def test_an_edited_model_is_not_cast() -> None:
+    built = compile("cyclic(5)", 20)
+    with torch.no_grad():
+        built.model.unembed.b_U[1] += 3
+    with pytest.raises(InputError, match=r"unembed.b_U was changed after the model was built"):
+        built.cast("float64")
+
+
+def test_layers_do_not_share_their_weights() -> None:
+    model = compile("cyclic(5)", 20, dtype="float64").model
+    pointers = [parameter.data_ptr() for parameter in model.parameters()]
+    assert len(set(pointers)) == len(pointers)
+
+
+def test_batches_of_any_shape_come_back_in_that_shape() -> None:
+    built = compile("gridworld(4)", 12)
+    for shape in ((12,), (0, 12), (3, 12), (2, 3, 7), (4, 0)):
+        words = np.random.default_rng(0).integers(0, 3, shape).astype(np.uint8)
+        assert built.states(words).shape == shape
+        assert (built.states(words) == built.machine.run(words)).all()
+
+
+def test_autocast_does_not_round_a_built_model() -> None:
+    built = compile("gridworld(20)", 60)
+    words = np.random.default_rng(0).integers(0, 3, (20, 60))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (built.states(words) == built.machine.run(words)).all()
 
 
 def test_the_description_names_what_each_part_reads_and_writes() -> None:

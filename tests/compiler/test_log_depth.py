@@ -107,7 +107,7 @@ def test_the_certified_gap_holds_in_the_real_arithmetic(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("dtype", "spec", "message"),
     [
-        ("bfloat16", "gridworld(20)", "reach 799, exact to 256; use dtype float16 or float32 or float64"),
+        ("bfloat16", "gridworld(20)", "reach 799, exact to 256; .*use dtype float16 or float32 or float64"),
         ("float16", "random(60)", "use dtype float64"),
         ("float32", "random(60)", "sums reach .*, exact to 16,777,216; use dtype float64"),
     ],
@@ -135,7 +135,7 @@ def test_casting_keeps_the_weights_or_is_refused() -> None:
 
 
 def test_a_model_that_would_not_fit_is_refused_before_it_is_made() -> None:
-    with pytest.raises(InputError, match=r"would have [\d,]+ parameters .* the limit is 536,870,912"):
+    with pytest.raises(InputError, match=r"would have [\d,]+ parameters .* the limit is 268,435,456"):
         compile("cyclic(1000)", 100)
 
 

@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 import torch
 
 from glassformer.automata import machine, zoo
 from glassformer.compiler import compile, verify
 from glassformer.compiler.verification import chosen_words, every_word
+from glassformer.errors import InputError
 
 
 def test_one_wrong_weight_is_found_and_described() -> None:
@@ -39,8 +41,21 @@ def test_chosen_words_hold_the_ones_that_break_things() -> None:
     assert len(set(texts)) > 55
 
 
+def test_even_a_few_words_hold_one_of_each_kind() -> None:
+    made = machine("gridworld(9)")
+    walk, *texts = (made.join(word) for word in chosen_words(made, 30, 5, seed=0))
+    assert {"L", "R"} <= set(walk)
+    assert texts[:2] == ["L" * 30, "LR" * 15]
+    assert sorted(texts[2]) == sorted(texts[3]) == ["L"] * 29 + ["R"]
+
+
+def test_nothing_to_compare_is_an_error() -> None:
+    with pytest.raises(InputError, match="nothing to compare"):
+        verify(compile("parity", 9), length=0)
+
+
 def test_progress_is_told_to_the_end() -> None:
     told: list[tuple[int, int]] = []
-    verify(compile("parity", 1000), words=100, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (100, 100)
+    verify(compile("parity", 40), words=600, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (600, 600)
     assert len(told) > 1

@@ -1,10 +1,13 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
 import torch
 
+from glassformer import atomic
 from glassformer.errors import InputError
 from glassformer.nn import BlockShape, Config, PiecewiseLinear, Transformer, files
 
@@ -28,9 +31,9 @@ def saved(tmp_path: Path) -> Path:
 def test_a_model_comes_back_as_it_was(tmp_path: Path, config: Config, dtype: torch.dtype) -> None:
     model = Transformer(config).to(dtype)
     files.save(tmp_path / "m", model, {"machine.json": '{"states": ["é"]}'})
-    loaded = files.load(tmp_path / "m")
+    loaded, documents = files.load(tmp_path / "m")
     assert loaded.config == config
-    assert files.read_json(tmp_path / "m" / "machine.json") == {"states": ["é"]}
+    assert documents == {"machine.json": '{"states": ["é"]}'}
     for (name, value), (other, expected) in zip(loaded.state_dict().items(), model.state_dict().items(), strict=True):
         assert name == other
         assert value.dtype == dtype
@@ -41,7 +44,7 @@ def test_a_model_comes_back_as_it_was(tmp_path: Path, config: Config, dtype: tor
 
 def test_a_model_may_replace_a_model_and_nothing_else(saved: Path, tmp_path: Path) -> None:
     files.save(saved, Transformer(FANCY))
-    assert files.load(saved).config == FANCY
+    assert files.load(saved)[0].config == FANCY
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]  # nothing left behind
     precious = tmp_path / "thesis"
     precious.mkdir()
@@ -51,48 +54,80 @@ def test_a_model_may_replace_a_model_and_nothing_else(saved: Path, tmp_path: Pat
     assert (precious / "chapter1.txt").exists()
 
 
-def test_a_failed_save_leaves_the_old_model(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full_disk(path: Path, data: bytes) -> None:
+def test_a_folder_that_holds_more_than_a_model_is_never_replaced(saved: Path) -> None:
+    (saved / "tokenizer.json").write_text("{}")
+    with pytest.raises(InputError, match=r"not a model folder.*'tokenizer.json'"):
+        files.save(saved, Transformer(FANCY))
+    assert (saved / "tokenizer.json").exists()
+    foreign = saved.parent / "gpt2"
+    foreign.mkdir()
+    (foreign / "config.json").write_text('{"model_type": "gpt2"}')
+    (foreign / "model.safetensors").write_bytes(b"")
+    with pytest.raises(InputError, match="not a model folder"):
+        files.save(foreign, Transformer(FANCY))
+
+
+@pytest.mark.parametrize("step", ["_write_through", "_move_into_place"])
+def test_a_failed_save_leaves_the_old_model(saved: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    def full_disk(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_write_through", full_disk)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(atomic, step, full_disk)
+    with pytest.raises(InputError, match="cannot be written: No space left"):
         files.save(saved, Transformer(FANCY))
-    assert files.load(saved).config == PLAIN
+    assert files.load(saved)[0].config == PLAIN
     assert [path.name for path in saved.parent.iterdir()] == ["model"]
 
 
-def edit_config(folder: Path, change: object) -> None:
+def test_a_move_that_fails_half_way_puts_the_old_model_back(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename, calls = Path.rename, []
+
+    def fails_the_second_time(self: Path, target: Path) -> Path:
+        calls.append(target)
+        if len(calls) == 2:
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails_the_second_time)
+    with pytest.raises(InputError, match="Input/output error"):
+        files.save(saved, Transformer(FANCY))
+    assert files.load(saved)[0].config == PLAIN
+
+
+def edit_config(folder: Path, change: Callable[[dict[str, Any]], object], careful: bool = True) -> None:
+    """Change config.json; a careful stranger makes the checksums fit."""
     path = folder / "config.json"
     values = json.loads(path.read_text())
-    change(values)  # type: ignore[operator]
+    change(values)
+    if careful and "config" in values:
+        values["sha256"]["config"] = files._checksum(files._canonical(values["config"]))
     path.write_text(json.dumps(values))
 
 
-def rewrite_weights(folder: Path, change: object) -> None:
-    """Change the weights and make the checksum fit, as a careful stranger would."""
-    import hashlib
-
+def rewrite_weights(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     path = folder / "model.safetensors"
     weights = safetensors.torch.load(path.read_bytes())
-    change(weights)  # type: ignore[operator]
+    change(weights)
     data = safetensors.torch.save(weights)
     path.write_bytes(data)
-    edit_config(folder, lambda values: values.update(sha256=hashlib.sha256(data).hexdigest()))
+    edit_config(folder, lambda values: values["sha256"].update({"model.safetensors": files._checksum(data)}))
 
 
-def test_a_truncated_or_damaged_file_is_named(saved: Path) -> None:
+def test_a_damaged_or_missing_part_is_named(saved: Path) -> None:
     path = saved / "model.safetensors"
     whole = path.read_bytes()
-    for cut in (0, 4, 100, len(whole) - 1):
-        path.write_bytes(whole[:cut])
-        with pytest.raises(InputError, match=r"model.safetensors is damaged"):
+    for damaged in (b"", whole[:100], whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1])):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"model.safetensors is not the file .* damaged or replaced"):
             files.load(saved)
-    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(InputError, match="damaged or replaced"):
-        files.load(saved)
     path.unlink()
     with pytest.raises(InputError, match=r"cannot read .*model.safetensors: No such file"):
+        files.load(saved)
+
+
+def test_a_document_of_another_model_is_found(saved: Path) -> None:
+    (saved / "certificate.json").write_text('{"exact_length": 1000000}')
+    with pytest.raises(InputError, match=r"certificate.json is not the file .* damaged or replaced"):
         files.load(saved)
 
 
@@ -103,9 +138,14 @@ def test_a_truncated_or_damaged_file_is_named(saved: Path) -> None:
         (lambda f: (f / "config.json").write_bytes(b"\xff\xfe"), "not JSON text"),
         (lambda f: (f / "config.json").write_text("[1]"), "is not that of a glassformer model"),
         (lambda f: (f / "config.json").write_text('{"model_type": "gpt2"}'), "is not that of a glassformer model"),
+        (lambda f: edit_config(f, lambda v: v["config"].update(causal=False), careful=False), "changed after"),
+        (lambda f: edit_config(f, lambda v: v.update(sha256={})), "lacks the checksums"),
+        (lambda f: edit_config(f, lambda v: v["sha256"].update({"../x": "0"})), "outside its folder"),
+        (lambda f: edit_config(f, lambda v: v.update(config=None)), "wrong kind"),
+        (lambda f: edit_config(f, lambda v: v.update(config="abc")), "wrong kind"),
         (lambda f: edit_config(f, lambda v: v["config"].pop("width")), "lacks 'width'"),
         (lambda f: edit_config(f, lambda v: v["config"].update(widht=3)), "unknown key 'widht' .*'width'"),
-        (lambda f: edit_config(f, lambda v: v["config"].update(width="x")), "wrong kind"),
+        (lambda f: edit_config(f, lambda v: v["config"].update(width="x")), "whole number"),
         (
             lambda f: edit_config(f, lambda v: v["config"].update(width=8)),
             r"attn.W_K has shape \[2, 6, 3\], .* says \[2, 8, 3\]",

@@ -182,7 +182,9 @@ def test_hardmax_shares_its_weight_in_a_tie() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"width": 0}, "width must be at least 1"),
+        ({"width": 0}, "width must be a whole number of at least 1, not 0"),
+        ({"width": 8.0}, "width must be a whole number"),
+        ({"causal": "no"}, "causal is true or false"),
         ({"positions": "rotery"}, "positions is one of none, learned, .*; not 'rotery'"),
         ({"norm": "batch"}, "norm is one of none, layer, rms"),
         ({"positions": "rotary", "blocks": (BlockShape(2, 3, ()),)}, "every head_width must be even"),

@@ -68,7 +68,7 @@ class Semiautomaton:
         return list(text) if all(len(symbol) == 1 for symbol in self.symbols) else text.split()
 
     def join(self, word: Indices) -> str:
-        """The string that `encode` reads back as this word."""
+        """The string that `encode` reads back as this word (unless a letter's name holds a blank)."""
         separator = "" if all(len(symbol) == 1 for symbol in self.symbols) else " "
         return separator.join(self.symbols[i] for i in word)
 
@@ -88,6 +88,8 @@ class Semiautomaton:
             if name not in self.states:
                 raise InputError(f"there is no state {name!r}; the states are {listed(self.states)}")
             return self.states.index(name)
+        if isinstance(name, bool) or not isinstance(name, int | np.integer):
+            raise InputError(f"a state is given by its name or its number, not by {name!r}")
         if not 0 <= name < len(self.states):
             raise InputError(f"state {name} is out of range: there are {len(self.states)} states, from 0")
         return int(name)
@@ -122,7 +124,9 @@ class Semiautomaton:
     def _checked_indices(self, word: np.ndarray) -> Indices:
         if not np.issubdtype(word.dtype, np.integer) or word.ndim == 0:
             raise InputError(f"a word is a row of integers, not {word.dtype} of shape {word.shape}")
-        unsigned = word.view(f"u{word.itemsize}")  # one look for both ends: a negative number becomes a huge one
+        unsigned = word.view(
+            word.dtype.str.replace("i", "u")
+        )  # one look for both ends: a negative number becomes a huge one
         if word.size and unsigned.max() >= len(self.symbols):
             outside = np.argwhere((word < 0) | (word >= len(self.symbols)))[0]
             *which, position = outside
@@ -156,11 +160,11 @@ class Machine(Semiautomaton):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "start", self.state(self.start))
-        outputs = tuple(self.outputs) or self.states
+        outputs = tuple(bool(x) if isinstance(x, np.bool_) else x for x in self.outputs) or self.states
         if len(outputs) != len(self.states):
             raise InputError(f"there must be one output for each of the {len(self.states)} states, not {len(outputs)}")
-        if len({isinstance(label, bool) for label in outputs}) > 1:
-            raise InputError("outputs are either all true or false (a language) or all text, not both")
+        if {type(label) for label in outputs} not in ({bool}, {str}):
+            raise InputError("outputs are either all true or false (a language) or all text")
         object.__setattr__(self, "outputs", outputs)
 
     @property

@@ -97,7 +97,8 @@ def compose(table: Table, words: Words) -> Integer[np.ndarray, "*batch state"]:
 
 def every_block(letters: int, k: int) -> Integer[np.ndarray, "block k"]:
     """All words of k letters, in the order in which they are numbered."""
-    return np.indices((letters,) * k).reshape(k, -1).T
+    place_values = letters ** np.arange(k - 1, -1, -1)
+    return np.arange(letters**k)[:, None] // place_values % letters
 
 
 def _states_along_blocks(table: Table, k: int) -> Integer[np.ndarray, "block state k"]:

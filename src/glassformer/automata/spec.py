@@ -28,7 +28,7 @@ def machine(spec: str | os.PathLike[str]) -> Machine:
     spec = spec.strip()
     if spec.startswith("regex:"):
         return regex(spec.removeprefix("regex:"))
-    if power := re.fullmatch(r"C2\^(\d+)", spec):
+    if power := re.fullmatch(r"C2\^(\d{1,9})", spec):
         return parities(int(power[1]))
     if Path(spec).suffix.lower() in formats.SUFFIXES:
         return formats.read(Path(spec))
@@ -77,6 +77,7 @@ def _parse_call(spec: str) -> tuple[str, list[int], dict[str, int]]:
 
 
 def _number(node: ast.expr, spec: str) -> int:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
+    if isinstance(node, ast.Constant) and type(node.value) is int and node.value < 10**9:
         return node.value
-    raise InputError(f"the parameters of a zoo machine are whole numbers, not {ast.unparse(node)!r} in {spec[:80]!r}")
+    where = f"column {node.col_offset + 1} of {spec[:80]!r}"
+    raise InputError(f"the parameters of a zoo machine are whole numbers below 10⁹; see {where}")

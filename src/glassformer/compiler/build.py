@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, Integer
 
 from glassformer.automata import Label, Machine, formats
 from glassformer.automata import machine as machine_of
@@ -21,6 +23,9 @@ from glassformer.compiler.log_depth import layers_needed, log_depth
 from glassformer.compiler.stream import Program, Register
 from glassformer.errors import InputError
 from glassformer.nn import Transformer, files
+
+NUMBERS_AT_ONCE: Final = 2**25
+"""Largest activation of one forward pass, in numbers: 128 MiB in float32."""
 
 
 @dataclass(frozen=True)
@@ -49,37 +54,49 @@ class Built:
     certificate: Certificate
     machine: Machine
 
-    def states(self, words: Word) -> Int[np.ndarray, "*batch length"]:
-        """The state after every prefix, as the transformer sees it (a batch of words along the first axis)."""
+    def states(self, words: Word) -> Integer[np.ndarray, "*batch length"]:
+        """The state after every prefix, as the transformer sees it (words along all axes but the last)."""
         letters = self.machine.encode(words)
-        batch = letters.reshape(math.prod(letters.shape[:-1]), letters.shape[-1])
-        if batch.shape[1] > self.certificate.exact_length:
+        *batch, length = letters.shape
+        if length > self.certificate.exact_length:
             raise InputError(
-                f"the word has {batch.shape[1]} letters, but this model is exact up to "
-                f"{self.certificate.exact_length}: build it again with --length {batch.shape[1]}"
+                f"the word has {length} letters, but this model is exact up to "
+                f"{self.certificate.exact_length}: build it again with --length {length}"
             )
-        with torch.no_grad():
-            answers: np.ndarray = self.model(self.tokens(batch)).argmax(-1)[:, 1:].numpy()
-        return answers.reshape(letters.shape)
+        rows = letters.reshape(math.prod(batch), length)
+        at_once = self.words_at_once(length)
+        parts = [self._answers(rows[begin : begin + at_once]) for begin in range(0, len(rows), at_once)]
+        return np.concatenate(parts).reshape(letters.shape) if parts else np.empty(letters.shape, dtype=np.int64)
+
+    def _answers(self, rows: Integer[np.ndarray, "batch length"]) -> Integer[np.ndarray, "batch length"]:
+        """One forward pass. Autocast would round what the certificate takes for exact."""
+        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+            answers: np.ndarray = self.model(self.tokens(rows)).argmax(-1)[:, 1:].numpy()
+        return answers
+
+    def words_at_once(self, length: int) -> int:
+        """How many words of a length go through the model together, so that memory stays small."""
+        return max(1, NUMBERS_AT_ONCE // ((length + 1) * max(self.certificate.mlp, self.certificate.width)))
 
     def run(self, word: Word) -> tuple[list[str], list[Label]]:
         """The names of the states after every prefix of one word, and their labels."""
         states = self.states(word)
         return [self.machine.states[q] for q in states], [self.machine.outputs[q] for q in states]
 
-    def tokens(self, letters: Int[np.ndarray, "batch length"]) -> Int[torch.Tensor, "batch pos"]:
+    def tokens(self, letters: Integer[np.ndarray, "batch length"]) -> Int[torch.Tensor, "batch pos"]:
         """The model's input: the start token, then the letters."""
         return torch.nn.functional.pad(
             torch.from_numpy(letters.astype(np.int64)), (1, 0), value=len(self.machine.symbols)
         )
 
     def cast(self, dtype: str) -> Built:
-        """The same weights in another number format, if the margins hold there too."""
-        program = METHODS[self.certificate.method].program(self.machine, self.certificate.exact_length)
-        checked = _checked_margins(program, dtype)
-        model = Transformer(self.model.config).to(torch_dtype(dtype))
-        model.load_state_dict(self.model.state_dict())
-        return replace(self, model=model.eval(), certificate=replace(self.certificate, dtype=dtype, margins=checked))
+        """The same model in another number format, if the margins hold there too."""
+        again = partial(compile, self.machine, self.certificate.exact_length, self.certificate.method)
+        fresh = again(self.certificate.dtype).model.state_dict()
+        changed = [name for name, value in self.model.state_dict().items() if not torch.equal(value, fresh[name])]
+        if changed:
+            raise InputError(f"{changed[0]} was changed after the model was built: its certificate no longer holds")
+        return again(dtype)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write config.json, model.safetensors, certificate.json and machine.json, all or nothing."""
@@ -89,21 +106,18 @@ class Built:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Built:
         """Read what `save` wrote."""
-        folder = Path(folder)
-        model = files.load(folder)
+        model, documents = files.load(Path(folder))
         for name in ("certificate.json", "machine.json"):
-            if not (folder / name).exists():
+            if name not in documents:
                 raise InputError(f"{folder} holds a model without {name}: it was not built by `compile`")
-        certificate = Certificate.from_json(files.read_json(folder / "certificate.json"))
-        machine = formats.read(folder / "machine.json")
-        _check_belongs(model, certificate, machine, folder)
-        return cls(model.eval(), certificate, machine)
+        machine = formats.loads(documents["machine.json"], "json", f"{folder}/machine.json")
+        return cls(model.eval(), Certificate.from_json(json.loads(documents["certificate.json"])), machine)
 
 
 def compile(machine: Machine | str, length: int, method: str = "auto", dtype: str = "float32") -> Built:
     """A transformer that follows the machine (or the one a spec names) exactly, on words of up to `length` letters."""
     machine = machine_of(machine) if isinstance(machine, str) else machine
-    if length < 1:
+    if not isinstance(length, int) or length < 1:
         raise InputError(f"a model is built for words of at least one letter, not {length}")
     if method not in ("auto", *METHODS):
         raise InputError(f"method is one of auto, {', '.join(METHODS)}; not {method!r}")
@@ -150,19 +164,3 @@ def _certificate(
 
 def _register_json(register: Register) -> dict[str, Any]:
     return {"name": register.name, "start": register.start, "size": register.size, "about": register.about}
-
-
-def _check_belongs(model: Transformer, certificate: Certificate, machine: Machine, folder: object) -> None:
-    """A certificate speaks of one model and one machine; refuse a mixture."""
-    pairs: Sequence[tuple[str, object, object]] = (
-        ("layers", len(model.config.blocks), certificate.layers),
-        ("width", model.config.width, certificate.width),
-        ("parameters", model.parameter_count(), certificate.parameters),
-        ("dtype", str(model.dtype).removeprefix("torch."), certificate.dtype),
-        ("context", model.config.context, certificate.exact_length + 1),
-        ("letters", model.config.vocab, len(machine.symbols) + 1),
-        ("states", model.config.outputs, len(machine.states)),
-    )
-    for what, has, should in pairs:
-        if has != should:
-            raise InputError(f"{folder} mixes parts that do not belong together: {what} is {has}, not {should}")

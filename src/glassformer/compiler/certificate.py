@@ -3,7 +3,8 @@
 Whether a program is exact depends on three things, each compared with what the number format can do:
 how far the right key's score leads (all other weights must underflow to zero), how large the whole numbers get
 (they must be represented, and summed, exactly), and how far the right answer's logit leads when it is read out.
-Sums are assumed to be accumulated in float32 or better, as every matrix library does for its half formats.
+Sums are assumed to be accumulated in float32 or better, as matrix libraries do for the half formats unless told
+otherwise (autocast, TF32 and reduced-precision reductions tell them otherwise).
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class Margins:
     """Smallest lead of the right answer's logit."""
     answer_rounding: float
     """Largest rounding of that lead."""
+    rounded_weights: int
+    """Weights outside the scores that the format cannot hold exactly: none may be."""
 
     def in_words(self) -> dict[str, str]:
         """Each margin beside what is needed."""
@@ -99,6 +102,8 @@ class Margins:
             said.append(f"sums reach {self.largest_sum:,.0f}, exact to {self.sums_exact_to:,.0f}")
         if self.largest_score > self.scores_finite_to:
             said.append(f"scores reach {self.largest_score:,.0f}, more than {self.scores_finite_to:,.0f}")
+        if self.rounded_weights:
+            said.append(f"{self.rounded_weights:,} weights that must be exact would be rounded")
         if self.answer_lead <= self.answer_rounding:
             said.append(f"the right answer leads by {self.answer_lead:g} and rounds by {self.answer_rounding:.3g}")
         return said
@@ -108,19 +113,20 @@ def margins(program: Program, precision: Precision) -> Margins:
     """The worst case of a program in a number format."""
     heads = [head for heads, _ in program.blocks for head in heads]
     mlps = list({id(mlp): mlp for _, mlp in program.blocks if mlp}.values())
-    stored, summed = zip(*(_largest_numbers(program, mlp) for mlp in mlps), strict=True)
+    largest = [_largest_numbers(program, mlp) for mlp in mlps]
     lead, rounding = _answer(program, precision)
     return Margins(
-        logit_gap=min(head.gap - 2 * _score_error(head, precision) for head in heads),
+        logit_gap=min((head.gap - 2 * _score_error(head, precision) for head in heads), default=torch.inf),
         logit_gap_needed=precision.exp_underflow,
-        largest_integer=max(stored),
+        largest_integer=max((stored for stored, _ in largest), default=0.0),
         integers_exact_to=precision.exact_integers,
-        largest_sum=max(summed),
+        largest_sum=max((summed for _, summed in largest), default=0.0),
         sums_exact_to=precision.exact_sums,
-        largest_score=max(head.largest_score for head in heads),
+        largest_score=max((head.largest_score for head in heads), default=0.0),
         scores_finite_to=precision.largest,
         answer_lead=lead,
         answer_rounding=rounding,
+        rounded_weights=_rounded_weights(program, mlps, precision),
     )
 
 
@@ -139,7 +145,18 @@ def _score_error(head: Head, precision: Precision) -> float:
 def _largest_numbers(program: Program, mlp: Units) -> tuple[float, float]:
     """The largest number stored in a hidden unit, and the largest partial sum of what the units write."""
     stored = program.stream.largest_each(mlp.read)
-    return float(stored.max()), float((stored @ mlp.write.abs()).max())
+    return float(stored.max()), float((stored @ mlp.write.abs() + mlp.constant.abs()).max())
+
+
+def _rounded_weights(program: Program, mlps: list[Units], precision: Precision) -> int:
+    """How many weights that carry whole numbers change when they are stored (scores may: the gap allows for it)."""
+    exact = [program.tokens, program.read_out.weight, program.read_out.constant]
+    exact += [part for m in mlps for part in (m.read.weight, m.read.constant, m.write, m.constant)]
+    exact += [
+        part for heads, _ in program.blocks for h in heads for part in (h.value.weight, h.value.constant, h.output)
+    ]
+    dtype = torch_dtype(precision.name)
+    return sum(int((part.to(dtype).double() != part).sum()) for part in exact)
 
 
 def _answer(program: Program, precision: Precision) -> tuple[float, float]:
@@ -178,9 +195,13 @@ class Certificate:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Certificate:
+    def from_json(cls, values: Any) -> Certificate:
         """The certificate that `to_json` wrote."""
         try:
+            if not all({"name", "start", "size", "about"} <= register.keys() for register in values["registers"]):
+                raise KeyError("registers")
+            if not all({"heads", "mlp"} <= block.keys() for block in values["blocks"]):
+                raise KeyError("blocks")
             return cls(**{**values, "margins": Margins(**values["margins"])})
-        except (TypeError, KeyError) as error:
+        except (TypeError, KeyError, AttributeError) as error:
             raise InputError(f"certificate.json is not a certificate of this version: {error}") from None

@@ -79,13 +79,13 @@ def nearest(
     """One logit for each of `count` outputs, largest where the register is at that output's place.
 
     −|x − v|² + |x|² = 2v·x − |v|² is linear in x; the two best differ by at least 1 on integers. Everything is
-    counted from the middle, which keeps the numbers small. Outputs without a place come last.
+    counted from the middle, which keeps the numbers small. Outputs without a place get −1.
     """
     middle = (register.size - 1) // 2
     v = places - middle
     weight = np.zeros((register.size, count))
     weight[np.ix_(coordinates, outputs)] = 2 * v.T
-    bias = np.full(count, -float(3 * len(coordinates) * register.size**2 + 1))
+    bias = np.full(count, -1.0)  # the right logit is |v|², never below 0
     bias[outputs] = -(v**2).sum(axis=1) - 2 * middle * v.sum(axis=1)
     return stream.form({register: weight}, torch.tensor(bias))
 

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Integer
 from glassformer.automata import Machine
 
 LARGEST_GROUP = 1000  # elements; the search for a small action looks at pairs of them
-LONGEST_SEARCH = 500_000  # pairs tried, times elements: a fraction of a second
+LONGEST_SEARCH = 200_000  # pairs tried, times elements: a fraction of a second
 
 
 @dataclass(frozen=True)

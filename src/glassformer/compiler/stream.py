@@ -19,7 +19,7 @@ from torch import Tensor
 from glassformer.errors import InputError
 from glassformer.nn import BlockShape, Config, Transformer
 
-LARGEST_MODEL: Final = 2**29
+LARGEST_MODEL: Final = 2**28
 """Parameters; a larger model is refused before anything is allocated."""
 
 
@@ -196,7 +196,9 @@ class Program:
                 weights |= {f"blocks.{i}.mlp.{name}": value for name, value in zip(names, values, strict=True)}
         with torch.device("meta"):  # no memory and no random numbers for weights that are replaced at once
             model = Transformer(config)
-        model.load_state_dict({name: value.to(dtype).contiguous() for name, value in weights.items()}, assign=True)
+        model.load_state_dict(
+            {name: value.to(dtype, copy=True).contiguous() for name, value in weights.items()}, assign=True
+        )
         return model.eval()
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Integer
 
 from glassformer.automata import Machine
 from glassformer.compiler.build import Built
+from glassformer.errors import InputError
 
 EVERY_WORD: Final = 2**16
-TOKENS_AT_ONCE: Final = 2**15  # letters per forward pass: keeps memory small and the processor busy
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,13 @@ def verify(
 ) -> Report:
     """Compare on all words of this length (default: the promised one), or on `words` random and nasty ones."""
     length = built.certificate.exact_length if length is None else length
+    if length < 1 or words < 1:
+        raise InputError(f"there is nothing to compare on {words} words of {length} letters")
     machine = built.machine
     exhaustive = len(machine.symbols) ** length <= EVERY_WORD
     chosen = every_word(machine, length) if exhaustive else chosen_words(machine, length, words, seed)
     wrong, first = 0, None
-    at_once = max(1, TOKENS_AT_ONCE // length)
+    at_once = min(256, built.words_at_once(length))
     for begin in range(0, len(chosen), at_once):
         batch = chosen[begin : begin + at_once]
         differs = built.states(batch) != machine.run(batch)
@@ -63,41 +65,43 @@ def verify(
     return Report(len(chosen), int(chosen.size), wrong, length, exhaustive, first)
 
 
-def every_word(machine: Machine, length: int) -> Int[np.ndarray, "word length"]:
+def every_word(machine: Machine, length: int) -> Integer[np.ndarray, "word length"]:
     """All words of a length."""
     k = len(machine.symbols)
     return np.array(list(itertools.product(range(k), repeat=length)), dtype=np.intp).reshape(-1, length)
 
 
-def chosen_words(machine: Machine, length: int, count: int, seed: int) -> Int[np.ndarray, "word length"]:
+def chosen_words(machine: Machine, length: int, count: int, seed: int) -> Integer[np.ndarray, "word length"]:
     """The nasty words first, then random ones: uniform, and with letters of very unequal frequency."""
     rng = np.random.default_rng(seed)
-    nasty = list(itertools.islice(nasty_words(machine, length, rng), max(1, count // 2)))
+    nasty = list(itertools.islice(nasty_words(machine, length, rng), max(min(count, 5), count // 2)))
     k = len(machine.symbols)
     uniform = rng.integers(0, k, ((count - len(nasty) + 1) // 2, length))
     skewed = [rng.choice(k, length, p=rng.dirichlet(np.full(k, 0.3))) for _ in range(count - len(nasty) - len(uniform))]
     return np.vstack([*nasty, *uniform, *skewed]).astype(np.intp)
 
 
-def nasty_words(machine: Machine, length: int, rng: np.random.Generator) -> Iterator[Int[np.ndarray, " length"]]:
-    """Longest walk, constant, alternating and rare-letter words."""
+def nasty_words(machine: Machine, length: int, rng: np.random.Generator) -> Iterator[Integer[np.ndarray, " length"]]:
+    """The longest walk; then constant, alternating and rare-letter words in turn, so that the first few have all."""
     k = len(machine.symbols)
     yield longest_walk(machine, length, rng)
-    for a in range(k):
-        yield np.full(length, a)
+    constant = [np.full(length, a) for a in range(k)]
+    alternating, rare, early = [], [], []
     for a, b in itertools.permutations(range(k), 2):
-        yield np.resize([a, b], length)
-        rare = np.full(length, a)
-        rare[rng.integers(length)] = b
-        yield rare
-        early = np.full(length, a)
-        early[0] = b
-        yield early
-    for period in (3, 7):
-        yield np.resize(rng.integers(0, k, period), length)
+        alternating.append(np.resize([a, b], length))
+        rare.append(_with_one(a, b, length, int(rng.integers(length))))
+        early.append(_with_one(a, b, length, 0))
+    for kinds in itertools.zip_longest(constant, alternating, rare, early):
+        yield from (word for word in kinds if word is not None)
 
 
-def longest_walk(machine: Machine, length: int, rng: np.random.Generator) -> Int[np.ndarray, " length"]:
+def _with_one(letter: int, other: int, length: int, at: int) -> Integer[np.ndarray, " length"]:
+    word = np.full(length, letter)
+    word[at] = other
+    return word
+
+
+def longest_walk(machine: Machine, length: int, rng: np.random.Generator) -> Integer[np.ndarray, " length"]:
     """A word that keeps going to the state it has seen least."""
     visits, state = np.zeros(len(machine.states)), machine.start
     letters = []
@@ -110,7 +114,7 @@ def longest_walk(machine: Machine, length: int, rng: np.random.Generator) -> Int
     return np.array(letters)
 
 
-def _describe(built: Built, word: Int[np.ndarray, " length"]) -> str:
+def _describe(built: Built, word: Integer[np.ndarray, " length"]) -> str:
     machine = built.machine
     seen, right = built.states(word), machine.run(word)
     at = int(np.argmax(seen != right))

@@ -19,7 +19,7 @@ Activation = Literal["relu", "gelu", "piecewise"]
 ADDED_POSITIONS: Final = ("learned", "sinusoidal", "dyadic", "table")
 """Kinds of positions that are a table added to the residual stream (`pos_embed.W_pos`)."""
 
-LARGEST_TABLE: Final = 2**32
+LARGEST_TABLE: Final = 2**26
 """Numbers in a table of positions; a config that asks for more is a mistake."""
 
 
@@ -50,9 +50,9 @@ class BlockShape:
     mlp: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if self.heads < 0 or self.head_width < 1:
-            raise InputError(f"a block cannot have {self.heads} heads of width {self.head_width}")
-        if any(hidden < 1 for hidden in self.mlp):
+        if not _is_whole(self.heads, at_least=0) or not _is_whole(self.head_width, at_least=1):
+            raise InputError(f"a block cannot have {self.heads!r} heads of width {self.head_width!r}")
+        if not all(_is_whole(hidden, at_least=1) for hidden in self.mlp):
             raise InputError(f"the hidden layers of an MLP need at least one unit each: {self.mlp}")
 
 
@@ -89,8 +89,11 @@ class Config:
 
     def __post_init__(self) -> None:
         for name in ("vocab", "outputs", "context", "width"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
+            if not _is_whole(getattr(self, name), at_least=1):
+                raise InputError(f"{name} must be a whole number of at least 1, not {getattr(self, name)!r}")
+        for name in ("causal", "scaled"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")
         if self.context * self.width > LARGEST_TABLE:
             raise InputError(f"a table of {self.context:,} positions × {self.width:,} numbers is too large")
         for name, choices in _CHOICES.items():
@@ -113,13 +116,15 @@ class Config:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Config:
         """The config that `to_json` wrote; unknown or missing keys are named."""
-        values = dict(values)
         try:
+            values = dict(values)
             values["blocks"] = tuple(_from_keys(BlockShape, shape) for shape in values.get("blocks", ()))
             if values.get("pieces") is not None:
                 values["pieces"] = _from_keys(PiecewiseLinear, values["pieces"])
             return _from_keys(cls, values)
-        except (TypeError, AttributeError) as error:
+        except (TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
             raise InputError(f"a value of the config has the wrong kind: {error}") from None
 
 
@@ -130,6 +135,10 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "positions": get_args(Positions),
     "activation": get_args(Activation),
 }
+
+
+def _is_whole(value: object, at_least: int) -> bool:
+    return type(value) is int and value >= at_least
 
 
 Made = TypeVar("Made", bound=Config | BlockShape | PiecewiseLinear)

@@ -1,15 +1,13 @@
 """A model as a folder: config.json, model.safetensors, and any further documents beside them.
 
-Saving is all or nothing: the folder is written under another name and moved into place. Loading executes nothing,
-checks everything, and says what is wrong.
+Saving is all or nothing: the folder is written under another name and moved into place. config.json holds a
+checksum of every part, so that a damaged file, or one from another model, is found. Loading executes nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,69 +17,100 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from glassformer.atomic import write_folder_atomically
 from glassformer.errors import InputError
 from glassformer.nn.config import Config
 from glassformer.nn.transformer import Transformer
 
 FORMAT: Final = "glassformer model, version 1"
+LARGEST_DOCUMENT: Final = 16 * 2**20  # bytes of a JSON file
 
 
 def save(folder: Path, model: Transformer, documents: Mapping[str, str] | None = None) -> None:
     """Write the model (and texts by file name) into a folder, replacing a model that is there already."""
-    folder = folder.absolute()
     _check_replaceable(folder)
-    weights = safetensors.torch.save({name: value.contiguous() for name, value in model.state_dict().items()})
-    config = {"format": FORMAT, "sha256": hashlib.sha256(weights).hexdigest(), "config": model.config.to_json()}
-    contents = {"model.safetensors": weights, "config.json": to_json(config).encode()}
-    contents |= {name: text.encode() for name, text in (documents or {}).items()}
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
-        new, old = Path(scratch, "new"), Path(scratch, "old")
-        new.mkdir()
-        for name, data in contents.items():
-            _write_through(new / name, data)
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
+    parts = {"model.safetensors": safetensors.torch.save(_tensors(model))}
+    parts |= {name: text.encode() for name, text in (documents or {}).items()}
+    config = model.config.to_json()
+    checksums = {name: _checksum(data) for name, data in parts.items()} | {"config": _checksum(_canonical(config))}
+    header = {"format": FORMAT, "sha256": checksums, "config": config}
+    write_folder_atomically(folder, parts | {"config.json": to_json(header).encode()})
 
 
-def load(folder: Path) -> Transformer:
-    """The model in a folder."""
+def load(folder: Path) -> tuple[Transformer, dict[str, str]]:
+    """The model in a folder, and the texts of the documents beside it, by file name."""
+    header = _header(folder)
+    checksums = header["sha256"]
+    parts = {name: _read_part(folder / name, checksums[name]) for name in checksums if name != "config"}
+    if _checksum(_canonical(header.get("config"))) != checksums.get("config"):
+        raise InputError(f"{folder}/config.json was changed after the model was saved")
+    try:
+        config = Config.from_json(header["config"])
+    except InputError as error:
+        raise InputError(f"{folder}/config.json: {error}") from None
+    weights = _parse_weights(parts.pop("model.safetensors"), folder)
+    _check_weights(config, weights, folder)
+    model = Transformer(config).to(next(iter(weights.values())).dtype)
+    model.load_state_dict(weights)
+    return model, {name: data.decode() for name, data in parts.items()}
+
+
+def _header(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; `glassformer compile SPEC --out DIR` makes one")
     header = read_json(folder / "config.json")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InputError(f"{folder}/config.json is not that of a {FORMAT}")
-    try:
-        config = Config.from_json(header.get("config", {}))
-    except InputError as error:
-        raise InputError(f"{folder}/config.json: {error}") from None
-    weights = _read_weights(folder / "model.safetensors", header.get("sha256"))
-    _check_weights(config, weights, folder)
-    model = Transformer(config).to(next(iter(weights.values())).dtype)
-    model.load_state_dict(weights)
-    return model
+    checksums = header.get("sha256")
+    if not isinstance(checksums, dict) or "model.safetensors" not in checksums:
+        raise InputError(f"{folder}/config.json lacks the checksums of its parts")
+    for name in checksums:
+        if Path(name).name != name:
+            raise InputError(f"{folder}/config.json names a part outside its folder: {name!r}")
+    return header
 
 
 def _check_replaceable(folder: Path) -> None:
-    """Never write over something that is not a model."""
-    if folder.is_dir() and not any(folder.iterdir()):
+    """Never write over something that is not a model, or holds more than one."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    if folder.exists() and not (folder / "model.safetensors").is_file():
-        raise InputError(f"{folder} exists and is not a model folder: choose another name, or remove it first")
+    refusal = f"{folder} exists and is not a model folder: choose another name, or remove it first"
+    try:
+        ours = {"config.json", *_header(folder)["sha256"]}
+    except InputError:
+        raise InputError(refusal) from None
+    foreign = sorted({path.name for path in folder.iterdir()} - ours)
+    if foreign:
+        raise InputError(f"{refusal} (it holds {foreign[0]!r})")
 
 
-def _read_weights(path: Path, checksum: object) -> dict[str, Tensor]:
+def _read_part(path: Path, checksum: object) -> bytes:
     try:
         data = path.read_bytes()
-        weights = safetensors.torch.load(data)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is damaged or not a safetensors file: {error}") from None
-    if hashlib.sha256(data).hexdigest() != checksum:
+    if _checksum(data) != checksum:
         raise InputError(f"{path} is not the file that config.json was written with: it was damaged or replaced")
-    return weights
+    return data
+
+
+def _parse_weights(data: bytes, folder: Path) -> dict[str, Tensor]:
+    try:
+        return safetensors.torch.load(data)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise InputError(f"{folder}/model.safetensors is not a safetensors file: {error}") from None
+
+
+def _tensors(model: Transformer) -> dict[str, Tensor]:
+    return {name: value.contiguous() for name, value in model.state_dict().items()}
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True).encode()
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _check_weights(config: Config, weights: Mapping[str, Tensor], folder: Path) -> None:
@@ -105,6 +134,8 @@ def _check_weights(config: Config, weights: Mapping[str, Tensor], folder: Path) 
 def read_json(path: Path) -> Any:
     """The value in a JSON file; what is wrong with it is said with line and column."""
     try:
+        if path.stat().st_size > LARGEST_DOCUMENT:
+            raise InputError(f"{path} is larger than {LARGEST_DOCUMENT // 2**20} MiB, the limit")
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
@@ -117,10 +148,3 @@ def read_json(path: Path) -> Any:
 def to_json(value: Any) -> str:
     """A value as text that people can read and compare."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-
-
-def _write_through(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

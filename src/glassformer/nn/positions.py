@@ -1,6 +1,6 @@
 """How a transformer knows where it is: tables to add, a rotation of queries and keys, or a bias on scores.
 
-Everything is computed in float64 and rounded once, where it is used.
+Everything is computed in float64 and rounded where it is kept.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Attention(nn.Module):
         else:
             z = self.mix(q, k, v)
         z = here("hook_z", z)
-        return torch.addmm(self.b_O, z.flatten(2).flatten(0, 1), self.W_O.flatten(0, 1)).view(*x.shape[:2], -1)
+        return affine(z.flatten(2), self.W_O.flatten(0, 1), self.b_O)
 
     def project(self, x: Residual) -> tuple[PerHead, PerHead, PerHead]:
         """Queries, keys and values of all heads in one matrix product."""
@@ -189,7 +189,8 @@ class Norm(nn.Module):
             return here("hook_normalized", centred / scale * self.w + (self.b if self.centred else 0))
         if self.centred:
             normalized, _, inverse = torch.native_layer_norm(x, self.w.shape, self.w, self.b, self.eps)
-            here("hook_scale", 1 / inverse)
+            if here.wants("hook_scale"):
+                here("hook_scale", 1 / inverse)
         else:
             normalized = F.rms_norm(x, self.w.shape, self.w, self.eps)
             if here.wants("hook_scale"):
@@ -320,6 +321,8 @@ class Transformer(nn.Module):
             raise InputError(f"tokens are integers [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}")
         if tokens.shape[1] > self.config.context:
             raise InputError(f"{tokens.shape[1]} positions do not fit a context of {self.config.context}")
+        if torch.compiler.is_compiling():  # a compiled graph cannot look at values
+            return
         if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.config.vocab:
             low, high = int(tokens.min()), int(tokens.max())
             raise InputError(f"tokens from {low} to {high} do not fit the vocabulary 0 … {self.config.vocab - 1}")
@@ -327,7 +330,7 @@ class Transformer(nn.Module):
 
 def affine(x: Float[Tensor, "batch pos a"], weight: Float[Tensor, "a b"], bias: Float[Tensor, " b"]) -> Tensor:
     """x·W + b at every position."""
-    return torch.addmm(bias, x.flatten(0, 1), weight).view(*x.shape[:2], -1)
+    return torch.addmm(bias, x.flatten(0, 1), weight).view(*x.shape[:2], weight.shape[1])
 
 
 def future(length: int, device: torch.device) -> Bool[Tensor, "query key"]:
