@@ -1,12 +1,15 @@
 """The command line as a user meets it: output, JSON keys, exit codes."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from glassformer.cli import main
+from glassformer.__main__ import main
 
 
 class Shell:
@@ -117,6 +120,7 @@ def test_claims_are_listed_and_run(shell: Shell) -> None:
         (["compile", "nowhere.json"], "nowhere.json"),
         (["verify", "nowhere"], "there is no folder nowhere"),
         (["run", "nowhere", "ab"], "there is no folder nowhere"),
+        (["verify", "."], ". is not a model folder"),
         (["claims", "S7.1"], "there is no claim 'S7.1'"),
         (["convert", "parity", "x.pdf"], ".json"),
     ],
@@ -131,9 +135,58 @@ def test_bad_input_is_one_line_and_exit_code_2(shell: Shell, arguments: list[str
 def test_unknown_commands_and_options_exit_with_2(shell: Shell) -> None:
     shell("explode", code=2)
     shell("verify", "m", "--speed", "9", code=2)
+    shell("verify", "m", "--seed", "-1", code=2)
 
 
 def test_a_letter_outside_the_alphabet_is_named(shell: Shell) -> None:
     shell("compile", "parity", "--length", "9", "--out", "m")
     assert "letter '2' at position 3" in shell("run", "m", "0121", code=2)[1]
     assert "exact up to 9" in shell("run", "m", "0" * 10, code=2)[1]
+
+
+def test_a_claim_asked_for_twice_is_run_once(shell: Shell) -> None:
+    assert [row["id"] for row in shell.json("claims", "S0.2", "S0.2")] == ["S0.2"]
+
+
+def test_a_machine_with_too_many_letters_for_the_terminal_is_listed(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "after L" in shell("zoo", "gridworld(3)")[0]
+    monkeypatch.setattr("glassformer.cli.out.width", 30)
+    text = shell("zoo", "gridworld(3)")[0]
+    assert "L S →" in text
+    assert max(map(len, text.splitlines())) <= 30
+
+
+def test_the_empty_word_shows_the_start(shell: Shell) -> None:
+    shell("compile", "parity", "--length", "1", "--out", "m")
+    assert "even" in shell("run", "m", "")[0]
+    assert "1 layer, 1 head" in shell("show", "m")[0]
+
+
+def command(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """`glassformer …` in a process of its own."""
+    return subprocess.run([sys.executable, "-m", "glassformer", *arguments], text=True, check=False, **options)
+
+
+def test_output_that_cannot_be_written_is_said() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = command("zoo", stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "glassformer: cannot write the output: No space left on device"
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = command("zoo", stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_an_interrupt_is_said_and_exits_with_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("glassformer.cli.machine", interrupt)
+    assert shell("compile", "parity", code=130)[1].strip() == "glassformer: interrupted"

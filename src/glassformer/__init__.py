@@ -5,21 +5,22 @@
     glassformer.verify(built).wrong        # 0
     built.run("abab")                      # states and outputs after every letter
 
-What needs torch is imported when it is first used, so that machines alone are quick to load.
+Each part is imported when it is first used, so that machines alone are quick to load.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from glassformer.automata import Machine, Semiautomaton, machine
-from glassformer.errors import InputError
-
 if TYPE_CHECKING:
+    from glassformer.automata import Machine, Semiautomaton, machine
     from glassformer.compiler import Built, Certificate, compile, recurrent_network, verify
+    from glassformer.errors import InputError
     from glassformer.nn import BlockShape, Config, Trace, Transformer
 
-_LAZY = {
+_PARTS = {
+    "glassformer.automata": ("Machine", "Semiautomaton", "machine"),
     "glassformer.compiler": ("Built", "Certificate", "compile", "recurrent_network", "verify"),
+    "glassformer.errors": ("InputError",),
     "glassformer.nn": ("BlockShape", "Config", "Trace", "Transformer"),
 }
 
@@ -41,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _LAZY.items():
+    for module, names in _PARTS.items():
         if name in names:
             return getattr(import_module(module), name)
     raise AttributeError(f"module 'glassformer' has no attribute {name!r}")

@@ -1,30 +1,70 @@
 """The command line: `glassformer COMMAND … [--json]`.
 
 Every command prints a table to read, or with --json one JSON value on standard output; progress and messages go to
-standard error. Exit codes: 0 done, 1 a check failed, 2 bad input. No mathematics lives here.
+standard error. Exit codes: 0 done, 1 a check failed, 2 bad input or output that cannot be written, 130 interrupted.
+No mathematics lives here.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
+from typer.core import TyperGroup
 
 from glassformer.automata import Machine, formats, machine
 from glassformer.automata.spec import signature
 from glassformer.automata.zoo import ZOO
 from glassformer.errors import InputError
+from glassformer.wording import counted
+
+
+class Commands(TyperGroup):
+    """The commands, and how each may end badly: in one line on standard error, with its exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except InputError as error:
+            leave(str(error), 2)
+        except KeyboardInterrupt:
+            leave("interrupted", 130)
+        except BrokenPipeError:  # whoever read our output has had enough
+            drop_output()
+            raise typer.Exit(141) from None
+        except OSError as error:
+            drop_output()
+            leave(f"cannot write the output: {error.strerror}", 2)
+
+
+def leave(message: str, code: int) -> NoReturn:
+    """Say why, and exit."""
+    print(f"glassformer: {message}", file=sys.stderr)
+    raise typer.Exit(code) from None
+
+
+def drop_output() -> None:
+    """Standard output takes no more; what is still in its buffer goes nowhere, instead of failing once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -32,12 +72,22 @@ app = typer.Typer(
     help="""Transformers of glass: build one from an automaton, check it, and look inside.
 
     A machine SPEC is a zoo call such as parity, cyclic(5) or "dyck(pairs=2, depth=3)"; a regular expression,
-    "regex:(ab)*"; or a .json, .dot, .hoa or .att file.
+    "regex:(ab)*"; or a .json, .dot (.gv), .hoa or .att file.
 
     Start with: glassformer compile "regex:(ab)*" --length 100 --out demo, then verify, run and show demo.""",
 )
-out = Console(markup=False, highlight=False)
-err = Console(stderr=True, markup=False, highlight=False)
+
+
+class Output(Console):
+    """Prints text as it is; a closed pipe is for `Commands` to handle."""
+
+    def on_broken_pipe(self) -> None:
+        """Called while the error is being handled."""
+        raise
+
+
+out = Output(markup=False, highlight=False)
+err = Output(stderr=True, markup=False, highlight=False)
 
 Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A machine: zoo call, regex:…, or file.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder made by compile.")]
@@ -46,7 +96,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value inste
 
 @app.command()
 def zoo(
-    spec: Annotated[str | None, typer.Argument(metavar="[SPEC]", help="Show this machine's transitions.")] = None,
+    spec: Annotated[str | None, typer.Argument(metavar="SPEC", help="Show this machine's transitions.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the machines that have a name, or show one machine."""
@@ -58,7 +108,7 @@ def zoo(
     ]
     if as_json:
         return print_json(rows)
-    table = Table("machine", "states", "what it computes", title="The zoo (states for the parameters shown)")
+    table = table_of("machine", "states", "what it computes", title="The zoo (states for the parameters shown)")
     for row in rows:
         table.add_row(f"{row['name']}{row['parameters']}", str(row["states"]), str(row["about"]))
     out.print(table)
@@ -67,7 +117,8 @@ def zoo(
 
 @app.command()
 def convert(
-    spec: Spec, file: Annotated[Path, typer.Argument(help="Where to write: .json, .dot, .hoa or .att.")]
+    spec: Spec,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write: .json, .dot (.gv), .hoa or .att.")],
 ) -> None:
     """Write a machine to a file, in the format that the file's ending names."""
     formats.write(machine(spec), file)
@@ -93,7 +144,7 @@ def compile(
     if as_json:
         summary = promised.to_json()
         return print_json({key: summary[key] for key in summary if key not in ("registers", "blocks")})
-    table = Table(title=spec, show_header=False, box=box.SIMPLE)
+    table = table_of(title=spec, show_header=False, box=box.SIMPLE)
     for name in ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"):
         value = getattr(promised, name)
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else value)
@@ -110,7 +161,7 @@ def verify(
     folder: Folder,
     words: Annotated[int, typer.Option(min=1, help="Words to try when there are too many to try all.")] = 200,
     length: Annotated[int | None, typer.Option(min=1, help="Length of the words; default: the promised one.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random words.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random words.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Compare a built model with its machine at every position of many words; exit 1 if one is wrong."""
@@ -123,8 +174,9 @@ def verify(
     if as_json:
         print_json(report.to_json())
     else:
-        every = f"all {report.words:,} words" if report.exhaustive else f"{report.words:,} words"
-        out.print(f"{every} of length {report.longest:,}: {report.positions:,} positions, {report.wrong:,} wrong")
+        every = f"all {counted(report.words, 'word')}" if report.exhaustive else counted(report.words, "word")
+        positions = counted(report.positions, "position")
+        out.print(f"{every} of length {report.longest:,}: {positions}, {report.wrong:,} wrong")
         if report.first_mistake:
             out.print(f"first mistake: {report.first_mistake}")
     if report.wrong:
@@ -134,7 +186,14 @@ def verify(
 @app.command()
 def run(
     folder: Folder,
-    word: Annotated[str, typer.Argument(help="Letters, with blanks between them if a letter has several signs.")],
+    word: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORD",
+            help="Letters, with blanks between them if a letter has several signs. Write -- before a word that starts "
+            "with a dash.",
+        ),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Run a built model on one word: the state, and its label, after every letter."""
@@ -144,7 +203,10 @@ def run(
     states, outputs = built.run(word)
     if as_json:
         return print_json({"states": states, "outputs": outputs})
-    table = Table("position", "letter", "state", "output")
+    table = table_of("position", "letter", "state", "output")
+    table.add_row(
+        "start", "", built.machine.states[built.machine.start], str(built.machine.outputs[built.machine.start])
+    )
     for position, row in enumerate(zip(built.machine.split(word), states, outputs, strict=True), start=1):
         table.add_row(str(position), *map(str, row))
     out.print(table)
@@ -162,17 +224,17 @@ def show(folder: Folder, as_json: AsJson = False) -> None:
         return print_json({"registers": promised.registers, **told.to_json()})
     print(
         f"{promised.theorem}\n"
-        f"Exact for every word of up to {promised.exact_length:,} letters, in {promised.dtype}\n"
-        f"{promised.layers} layers, {promised.heads} head, width {promised.width}, MLP {promised.mlp}, "
-        f"{promised.parameters:,} parameters"
+        f"Exact for every word of up to {counted(promised.exact_length, 'letter')}, in {promised.dtype}\n"
+        f"{counted(promised.layers, 'layer')}, {counted(promised.heads, 'head')}, width {promised.width}, "
+        f"{counted(promised.mlp, 'MLP unit')}, {counted(promised.parameters, 'parameter')}"
     )
-    registers = Table("register", "columns", "holds", title="The residual stream", box=box.SIMPLE)
+    registers = table_of("register", "columns", "holds", title="The residual stream", box=box.SIMPLE)
     for register in promised.registers:
         first, last = register["start"], register["start"] + register["size"] - 1
         registers.add_row(register["name"], f"{first} – {last}" if last > first else f"{first}", register["about"])
     out.print(registers)
-    table = Table("layer", "part", "what it does", "reads", "writes", title="The layers", box=box.SIMPLE)
-    table.add_row("", "tokens", "each letter's map; the start's is the identity", "", ", ".join(told.tokens_write))
+    table = table_of("layer", "part", "what it does", "reads", "writes", title="The layers", box=box.SIMPLE)
+    table.add_row("", "tokens", promised.tokens, "", ", ".join(told.tokens_write))
     table.add_row("", "positions", "where we are", "", ", ".join(told.positions_write))
     for i, layer in enumerate(told.layers):
         for h, head in enumerate(layer.heads):
@@ -181,14 +243,14 @@ def show(folder: Folder, as_json: AsJson = False) -> None:
         if layer.mlp:
             mlp = layer.mlp
             table.add_row("", "MLP", f"{mlp.does} ({mlp.units} units)", ", ".join(mlp.reads), ", ".join(mlp.writes))
-    table.add_row("", "answer", "the state whose place is nearest", ", ".join(told.answer_reads), "")
+    table.add_row("", "answer", promised.answer, ", ".join(told.answer_reads), "")
     out.print(table)
     return None
 
 
 @app.command()
 def claims(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Which claims; default: all.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Which claims; default: all.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the claims without running them.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -207,7 +269,7 @@ def claims(
     if as_json:
         print_json([outcome.to_json() for outcome in outcomes])
     else:
-        table = Table("claim", "claimed", "measured", "holds", show_lines=True)
+        table = table_of("claim", "claimed", "measured", "holds", show_lines=True)
         for outcome in outcomes:
             table.add_row(outcome.id, outcome.claimed, outcome.measured, "yes" if outcome.holds else "NO")
         out.print(table)
@@ -218,22 +280,34 @@ def claims(
 
 def list_claims(chosen: list[Any]) -> None:
     """The ids and what they claim."""
-    table = Table("claim", "claimed")
+    table = table_of("claim", "claimed")
     for claim in chosen:
         table.add_row(claim.id, claim.claimed)
     out.print(table)
 
 
 def show_machine(shown: Machine, as_json: bool) -> None:
-    """The transition table of one machine."""
+    """The transitions of one machine: a column for each letter if there is room, or all letters in one."""
     if as_json:
         return print_json(json.loads(formats.dumps(shown, "json")))
-    table = Table("state", *(f"after {symbol}" for symbol in shown.symbols), "output", title=repr(shown))
+    wide = table_of("state", *(f"after {symbol}" for symbol in shown.symbols), "output", title=repr(shown))
+    narrow = table_of("state", "where the letters lead", "output", title=repr(shown))
     for q, name in enumerate(shown.states):
-        start = " (start)" if q == shown.start else ""
-        table.add_row(f"{name}{start}", *(shown.states[row[q]] for row in shown.delta), str(shown.outputs[q]))
-    out.print(table)
+        state, output = f"{name} (start)" if q == shown.start else name, str(shown.outputs[q])
+        targets = [shown.states[target] for target in shown.delta[:, q]]
+        wide.add_row(state, *targets, output)
+        letters_to = {
+            target: " ".join(a for a, b in zip(shown.symbols, targets, strict=True) if b == target)
+            for target in targets
+        }
+        narrow.add_row(state, "; ".join(f"{letters} → {target}" for target, letters in letters_to.items()), output)
+    out.print(wide if wide.__rich_measure__(out, out.options).minimum <= out.width else narrow)
     return None
+
+
+def table_of(*columns: str, **style: Any) -> Table:
+    """An empty table that breaks long words in a narrow terminal, and never drops a part of them."""
+    return Table(*(Column(header, overflow="fold") for header in columns), **style)
 
 
 def print_json(value: Any) -> None:
@@ -242,25 +316,20 @@ def print_json(value: Any) -> None:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Any]:
-    """A bar on standard error, if somebody is there to see it."""
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error; where nobody watches, a line every ten seconds."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    if err.is_terminal:
+        with Progress(*columns, console=err, transient=True) as progress:
+            task = progress.add_task(what, total=None)
+            yield lambda done, total: progress.update(task, completed=done, total=total)
+        return
+    said = time.monotonic()
 
+    def say(done: int, total: int) -> None:
+        nonlocal said
+        if time.monotonic() > said + 10:
+            said = time.monotonic()
+            err.print(f"{what}: {done:,} of {total:,}")
 
-def main() -> None:
-    """Run a command; what the user can mend is said in one line, with exit code 2."""
-    try:
-        app()
-    except InputError as error:
-        print(f"glassformer: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("glassformer: interrupted", file=sys.stderr)
-        sys.exit(130)
-
-
-if __name__ == "__main__":
-    main()
+    yield say

@@ -194,7 +194,7 @@ def test_letter_outside_the_alphabet_is_named_with_its_column() -> None:
 
 @pytest.mark.parametrize("pattern", ["", "()", ".", "()*"])
 def test_empty_alphabet_is_refused_with_advice(pattern: str) -> None:
-    with pytest.raises(InputError, match="give an alphabet"):
+    with pytest.raises(InputError, match="name its letters in the pattern"):
         regex(pattern)
 
 
@@ -242,3 +242,8 @@ def test_limit_of_states_is_named() -> None:
         regex("(a|b)*a(a|b){5}", limit=50)
     with pytest.raises(InputError, match="at least one state"):
         regex("a", limit=0)
+
+
+def test_half_a_character_is_refused() -> None:
+    with pytest.raises(InputError, match="half a character"):
+        regex("a\udcff")

@@ -2,6 +2,7 @@ import operator
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,10 +119,13 @@ def test_a_product_with_a_bare_semiautomaton_has_no_labels() -> None:
     assert bare.product(bare).run("11", 0).tolist() == [3, 0]
 
 
+@pytest.mark.usefixtures("types_unchecked")
 def test_words_may_be_integers_of_any_kind() -> None:
     for kind in ("u1", "i1", ">i4", "<u8", "i8"):
         assert EVEN.run(np.array([1, 0, 1]).astype(kind)).tolist() == [1, 1, 0]
     assert EVEN.run(np.array([[1, 0], [0, 1]])[:, ::-1]).tolist() == [[0, 1], [1, 1]]
+    assert EVEN.run([1, 0, 1]).tolist() == EVEN.run((1, 0, 1)).tolist() == EVEN.run(["1", "0", "1"]).tolist()
+    assert EVEN.run(torch.tensor([[1, 0, 1]])).tolist() == [[1, 1, 0]]  # type: ignore[arg-type]
     assert zoo.random(3, letters=1).power(70).run([]).tolist() == []
 
 
@@ -151,7 +155,17 @@ def test_words_of_letters_with_long_names_are_split_at_blanks() -> None:
         (lambda: EVEN.run("01x1"), "letter 'x' at position 3 .* alphabet '0', '1'"),
         (lambda: EVEN.run(np.array([0, 2])), "letter number 2 at position 2"),
         (lambda: EVEN.run(np.array([[0, 1], [1, -1]])), r"letter number -1 at position 2 .*word \(1,\)"),
-        (lambda: EVEN.run(np.array([0.5])), "row of integers"),
+        (lambda: EVEN.run(np.array([0.5])), "a word is a string, .* not float64"),
+        (lambda: EVEN.run(["0", 1]), "a word is a string"),  # type: ignore[arg-type]
+        (lambda: EVEN.run([["0"], ["1"]]), "a word is a string"),  # type: ignore[arg-type]
+        (lambda: EVEN.run([[0], [1, 1]]), "a word is a string"),  # type: ignore[arg-type]
+        (lambda: EVEN.run(None), "a word is a string"),  # type: ignore[arg-type]
+        (lambda: EVEN.labels(np.array([[0, 1]])), r"one word, not a batch of shape \(1, 2\)"),
+        (lambda: zoo.abab().accepts(np.zeros((0, 3), int)), "one word, not a batch"),
+        (lambda: Machine(("p", "q"), ("a",), np.zeros((1, 2, 2), int)), "a row of state numbers for each letter"),
+        (lambda: Machine(("p", "q"), ("a",), 3), "a row of state numbers for each letter"),  # type: ignore[arg-type]
+        (lambda: Machine(("p", "q"), ("a",), [["p", "q"]]), "the numbers of states"),  # type: ignore[arg-type]
+        (lambda: Machine(("\ud800",), ("a",), np.array([[0]])), "half a character"),
         (lambda: EVEN.run("0", start="odds"), "no state 'odds'; the states are 'even', 'odd'"),
         (lambda: EVEN.run("0", start=2), "state 2 is out of range"),
         (lambda: Machine(("q",), (), np.zeros((0, 1), int)), "the alphabet is empty"),
@@ -167,6 +181,8 @@ def test_words_of_letters_with_long_names_are_split_at_blanks() -> None:
         (lambda: Machine(("p",), ("a",), np.array([[0]]), outputs=(3,)), "all true or false"),  # type: ignore[arg-type]
         (lambda: EVEN.power(0), "at least one letter"),
         (lambda: EVEN.power(60), "the limit"),
+        (lambda: EVEN.power(10**9), "the limit"),
+        (lambda: zoo.random(3, letters=1).power(10**9), "the limit"),
         (lambda: EVEN.product(zoo.gridworld(3)), "a product needs one alphabet"),
         (lambda: EVEN.accepts("1"), "not accepting states"),
     ],

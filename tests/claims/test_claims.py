@@ -1,7 +1,11 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from glassformer.automata import Machine, zoo
 from glassformer.claims import CLAIMS, find, run
+from glassformer.compiler import recurrent_network
 from glassformer.errors import InputError
 
 
@@ -20,10 +24,32 @@ def test_claims_are_found_by_id() -> None:
         find(["S9.9"])
 
 
-def test_a_claim_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful() -> Machine:
-        return zoo.parity()
+def swapped(machine: Machine) -> Machine:
+    """Its letters in reverse order."""
+    return replace(machine, delta=machine.delta[::-1])
 
-    monkeypatch.setattr(zoo, "flipflop", forgetful)
-    (outcome,) = run(find(["S0.2"]))
+
+def stuck_at_the_start(table: object, words: np.ndarray, start: int) -> np.ndarray:
+    return np.full(words.shape, start)
+
+
+@pytest.mark.parametrize(
+    ("claim", "target", "wrong"),
+    [
+        ("S0.1", "glassformer.automata.simulate.scan", stuck_at_the_start),
+        ("S0.2", "glassformer.automata.zoo.flipflop", zoo.parity),
+        (
+            "S0.3",
+            "glassformer.claims.s0_shortcuts.recurrent_network",
+            lambda machine: recurrent_network(swapped(machine)),
+        ),
+        ("S0.4", "glassformer.claims.s0_shortcuts.cut", lambda built, depth: built),
+        ("S0.5", "glassformer.claims.s0_shortcuts.layers_needed", lambda length: 3),
+        ("S0.6", "glassformer.claims.s0_shortcuts.cut", lambda built, depth: built),
+        ("S0.7", "glassformer.claims.s0_shortcuts.is_refused", lambda machine: False),
+    ],
+)
+def test_a_claim_can_fail(monkeypatch: pytest.MonkeyPatch, claim: str, target: str, wrong: object) -> None:
+    monkeypatch.setattr(target, wrong)
+    (outcome,) = run(find([claim]))
     assert not outcome.holds

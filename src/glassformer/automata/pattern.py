@@ -21,8 +21,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from glassformer.automata.place import Source
-from glassformer.automata.semiautomaton import listed
 from glassformer.errors import InputError
+from glassformer.wording import listed
 
 MAX_LENGTH = 10_000  # characters of a pattern
 MAX_LETTERS = 4_096  # letters of an alphabet
@@ -83,7 +83,7 @@ def read(pattern: str, alphabet: Sequence[str] | None) -> tuple[tuple[str, ...],
         raise InputError(f"the alphabet has {len(letters):,} letters; the limit is {MAX_LETTERS:,}")
     text = _Parser(pattern, letters).whole(tokens).text
     if not letters:
-        raise InputError("the alphabet is empty: name a letter in the pattern, or give an alphabet")
+        raise InputError("the alphabet is empty: name its letters in the pattern, as in [ab]&.")
     return letters, text
 
 

@@ -19,8 +19,9 @@ from jaxtyping import Integer
 
 from glassformer.automata import simulate
 from glassformer.errors import InputError
+from glassformer.wording import listed
 
-Word: TypeAlias = "str | Sequence[str] | Integer[np.ndarray, '*batch length']"
+Word: TypeAlias = "str | Sequence[str] | Sequence[int] | Integer[np.ndarray, '*batch length']"
 Label: TypeAlias = str | bool
 Indices: TypeAlias = Integer[np.ndarray, "*batch length"]
 
@@ -48,12 +49,15 @@ class Semiautomaton:
         """The letters of a word as indices into `symbols`.
 
         A string is read letter by letter when every symbol is one character, and is split at blanks otherwise.
-        An integer array is taken as indices already, with any number of batch axes in front; small integers
-        (`uint8`) are the quickest.
+        Integers are taken as indices already, with any number of batch axes in front of an array of them; small
+        ones (`uint8`) are the quickest.
         """
-        if isinstance(word, np.ndarray):
+        if isinstance(word, str):
+            letters: Sequence[Any] = self.split(word)
+        elif isinstance(word, Sequence) and all(isinstance(letter, str) for letter in word):
+            letters = word
+        else:
             return self._checked_indices(word)
-        letters = self.split(word) if isinstance(word, str) else list(word)
         number = {symbol: i for i, symbol in enumerate(self.symbols)}
         for position, letter in enumerate(letters):
             if letter not in number:
@@ -62,6 +66,13 @@ class Semiautomaton:
                     f"{listed(self.symbols)}"
                 )
         return np.array([number[letter] for letter in letters], dtype=np.intp)
+
+    def one_word(self, word: Word) -> Indices:
+        """The letters of a word as indices; a batch is refused."""
+        letters = self.encode(word)
+        if letters.ndim != 1:
+            raise InputError(f"this takes one word, not a batch of shape {letters.shape}; `run` takes batches")
+        return letters
 
     def split(self, text: str) -> list[str]:
         """The letters written in a string."""
@@ -100,7 +111,7 @@ class Semiautomaton:
         """The same machine reading blocks of k letters: each word of length k is one letter."""
         if k < 1:
             raise InputError(f"a block needs at least one letter, not {k}")
-        _check_size(len(self.symbols) ** k, len(self.states), f"power({k})")
+        _check_size(len(self.symbols) ** min(k, 64) * max(k, len(self.states)), f"power({k})")
         words = simulate.every_block(len(self.symbols), k)
         delta = simulate.compose(self.delta, words)
         symbols = tuple(self.join(word).replace(" ", "·") for word in words)
@@ -110,7 +121,7 @@ class Semiautomaton:
         """Both machines side by side on the same word; the states are the pairs."""
         if self.symbols != other.symbols:
             raise InputError(f"a product needs one alphabet: {listed(self.symbols)} is not {listed(other.symbols)}")
-        _check_size(len(self.symbols), len(self.states) * len(other.states), "the product")
+        _check_size(len(self.symbols) * len(self.states) * len(other.states), "the product")
         delta = self.delta[:, :, None] * len(other.states) + other.delta[:, None, :]
         states = tuple(f"{p}|{q}" for p in self.states for q in other.states)
         return Semiautomaton(states, self.symbols, delta.reshape(len(self.symbols), -1))
@@ -121,12 +132,14 @@ class Semiautomaton:
 
     # -- the rest --------------------------------------------------------------------------------------
 
-    def _checked_indices(self, word: np.ndarray) -> Indices:
+    def _checked_indices(self, given: Any) -> Indices:
+        word = _array(given, "a word is a string, a row of letters, or a row or batch of their numbers")
         if not np.issubdtype(word.dtype, np.integer) or word.ndim == 0:
-            raise InputError(f"a word is a row of integers, not {word.dtype} of shape {word.shape}")
-        unsigned = word.view(
-            word.dtype.str.replace("i", "u")
-        )  # one look for both ends: a negative number becomes a huge one
+            raise InputError(
+                f"a word is a string, a row of letters, or a row or batch of their numbers; not {word.dtype} "
+                f"of shape {word.shape}"
+            )
+        unsigned = word.view(word.dtype.str.replace("i", "u"))  # a negative number becomes a huge one
         if word.size and unsigned.max() >= len(self.symbols):
             outside = np.argwhere((word < 0) | (word >= len(self.symbols)))[0]
             *which, position = outside
@@ -165,6 +178,8 @@ class Machine(Semiautomaton):
             raise InputError(f"there must be one output for each of the {len(self.states)} states, not {len(outputs)}")
         if {type(label) for label in outputs} not in ({bool}, {str}):
             raise InputError("outputs are either all true or false (a language) or all text")
+        for label in outputs:
+            _check_writable(str(label))
         object.__setattr__(self, "outputs", outputs)
 
     @property
@@ -182,13 +197,13 @@ class Machine(Semiautomaton):
 
     def labels(self, word: Word) -> list[Label]:
         """The label after every prefix of one word."""
-        return [self.outputs[q] for q in self.run(word)]
+        return [self.outputs[q] for q in self.run(self.one_word(word))]
 
     def accepts(self, word: Word) -> bool:
         """Whether a language contains the word."""
         if not self.is_language:
             raise InputError("this machine has labels, not accepting states: ask for labels(word)")
-        states = self.run(word)
+        states = self.run(self.one_word(word))
         return bool(self.outputs[states[-1] if len(states) else self.start])
 
     def minimal(self) -> Machine:
@@ -247,25 +262,36 @@ def _distinct_names(names: Iterable[str], kind: str) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name:
             raise InputError(f"the name of a {kind} is a non-empty text, not {name!r}")
+        _check_writable(name)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"the {kind} {twice!r} is named twice")
     return names
 
 
+def _check_writable(name: str) -> None:
+    if not name.isascii() and any("\ud800" <= sign <= "\udfff" for sign in name):
+        raise InputError(f"{name!r} holds half a character, which no file can hold")
+
+
 def _checked_table(
     delta: Any, states: tuple[str, ...], symbols: tuple[str, ...]
 ) -> Integer[np.ndarray, "symbol state"]:
     """A read-only copy of a transition table that is complete and stays within the states."""
-    rows = list(delta)
+    form = "the table has a row of state numbers for each letter"
+    if not isinstance(delta, Iterable):
+        raise InputError(f"{form}; not {delta!r}")
+    rows = [_array(row, form) for row in delta]
     if len(rows) != len(symbols):
         raise InputError(f"the table has {len(rows)} rows for {len(symbols)} letters {listed(symbols)}")
     for symbol, row in zip(symbols, rows, strict=True):
+        if row.ndim != 1:
+            raise InputError(f"{form}; that of letter {symbol!r} has shape {row.shape}")
         if len(row) != len(states):
             raise InputError(
                 f"the table is partial: letter {symbol!r} leads somewhere from {len(row)} of {len(states)} states"
             )
-    table = np.array(rows)
+    table = np.stack(rows)
     if not np.issubdtype(table.dtype, np.integer):
         raise InputError(f"the table holds the numbers of states, not {table.dtype}")
     outside = np.argwhere((table < 0) | (table >= len(states)))
@@ -280,15 +306,13 @@ def _checked_table(
     return table
 
 
-def _check_size(symbols: int, states: int, what: str) -> None:
-    if symbols * states > LARGEST_TABLE:
-        raise InputError(
-            f"{what} would have {symbols:,} letters and {states:,} states: more than {LARGEST_TABLE:,} "
-            "table entries, the limit"
-        )
+def _check_size(entries: int, what: str) -> None:
+    if entries > LARGEST_TABLE:
+        raise InputError(f"{what} would have a table of more than {LARGEST_TABLE:,} entries, the limit")
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Names for a message: a, b, c, … and 7 more."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown}, … and {len(names) - most} more"
+def _array(values: Any, form: str) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{form}; {error}") from None

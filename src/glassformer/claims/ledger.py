@@ -45,7 +45,7 @@ CLAIMS: Final = tuple(
 
 def find(ids: Iterable[str]) -> list[Claim]:
     """The claims with these ids, or all."""
-    wanted = list(ids)
+    wanted = list(dict.fromkeys(ids))
     known = {claim.id: claim for claim in CLAIMS}
     for identifier in wanted:
         if identifier not in known:

@@ -20,6 +20,7 @@ from glassformer.compiler.shortcut import Member, judge
 from glassformer.compiler.verification import chosen_words, verify
 from glassformer.errors import InputError
 from glassformer.nn import Transformer
+from glassformer.wording import counted
 
 
 def simulation() -> tuple[str, bool]:
@@ -89,13 +90,13 @@ def length_by_depth() -> tuple[str, bool]:
     """The length handled grows exponentially with the depth."""
     deepest = 8
     built = compile(zoo.cyclic(5), 2**deepest)
-    word = np.ones((1, 2**deepest), dtype=np.intp)
+    words = chosen_words(built.machine, 2**deepest, 50, seed=4)
     longest = {}
     for depth in range(1, deepest + 1):
-        right = cut(built, depth).states(word) == built.machine.run(word)
+        right = (cut(built, depth).states(words) == built.machine.run(words)).all(axis=0)
         longest[depth] = int(right.argmin()) if not right.all() else right.size
-    table = ", ".join(f"{depth} layers: T = {length}" for depth, length in longest.items())
-    return table, all(length == 2**depth for depth, length in longest.items())
+    table = ", ".join(f"{counted(depth, 'layer')}: T = {length}" for depth, length in longest.items())
+    return f"{len(words)} words; {table}", all(length == 2**depth for depth, length in longest.items())
 
 
 def transformation_semigroup() -> tuple[str, bool]:

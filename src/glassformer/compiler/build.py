@@ -23,6 +23,7 @@ from glassformer.compiler.log_depth import layers_needed, log_depth
 from glassformer.compiler.stream import Program, Register
 from glassformer.errors import InputError
 from glassformer.nn import Transformer, files
+from glassformer.wording import counted
 
 NUMBERS_AT_ONCE: Final = 2**25
 """Largest activation of one forward pass, in numbers: 128 MiB in float32."""
@@ -41,7 +42,10 @@ METHODS: Final = {
     "log": Method(
         "Theorem 1: every semiautomaton, in logarithmic depth",
         log_depth,
-        lambda length: f"works for every machine; {layers_needed(length)} layers double the window from 1 to {length}",
+        lambda length: (
+            f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} "
+            f"after {counted(layers_needed(length), 'layer')}"
+        ),
     ),
 }
 
@@ -60,7 +64,7 @@ class Built:
         *batch, length = letters.shape
         if length > self.certificate.exact_length:
             raise InputError(
-                f"the word has {length} letters, but this model is exact up to "
+                f"the word has {counted(length, 'letter')}, but this model is exact up to "
                 f"{self.certificate.exact_length}: build it again with --length {length}"
             )
         rows = letters.reshape(math.prod(batch), length)
@@ -80,7 +84,7 @@ class Built:
 
     def run(self, word: Word) -> tuple[list[str], list[Label]]:
         """The names of the states after every prefix of one word, and their labels."""
-        states = self.states(word)
+        states = self.states(self.machine.one_word(word))
         return [self.machine.states[q] for q in states], [self.machine.outputs[q] for q in states]
 
     def tokens(self, letters: Integer[np.ndarray, "batch length"]) -> Int[torch.Tensor, "batch pos"]:
@@ -117,8 +121,11 @@ class Built:
 def compile(machine: Machine | str, length: int, method: str = "auto", dtype: str = "float32") -> Built:
     """A transformer that follows the machine (or the one a spec names) exactly, on words of up to `length` letters."""
     machine = machine_of(machine) if isinstance(machine, str) else machine
-    if not isinstance(length, int) or length < 1:
+    if not isinstance(machine, Machine):
+        raise InputError("a model needs to know where to start: give a Machine, or the spec of one")
+    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
         raise InputError(f"a model is built for words of at least one letter, not {length}")
+    length = int(length)
     if method not in ("auto", *METHODS):
         raise InputError(f"method is one of auto, {', '.join(METHODS)}; not {method!r}")
     torch_dtype(dtype)
@@ -156,6 +163,8 @@ def _certificate(
         exact_length=length,
         margins=checked,
         registers=[_register_json(register) for register in program.stream.registers],
+        tokens=program.tokens_hold,
+        answer=program.answer_is,
         blocks=[
             {"heads": [head.does for head in heads], "mlp": mlp.does if mlp else None} for heads, mlp in program.blocks
         ],

@@ -187,6 +187,10 @@ class Certificate:
     exact_length: int
     margins: Margins
     registers: list[dict[str, Any]]
+    tokens: str
+    """In words: what a token puts into the stream."""
+    answer: str
+    """In words: how the answer is read."""
     blocks: list[dict[str, Any]]
     """In words, for each layer: what its heads do, and what its MLP does."""
 

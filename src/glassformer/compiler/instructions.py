@@ -52,7 +52,11 @@ class Clock:
         self.first = hold("first", (position == 0).double(), "1 at the start token, else 0")
         if distances:
             self.angles = hold("angles", dyadic_table(context), "cos and sin of 2π·position/2, /4, /8, …")
-            self.early = hold("early", (position < torch.tensor(distances)).double(), "is the start nearer than d?")
+            self.early = hold(
+                "early",
+                (position < torch.tensor(distances)).double(),
+                f"is the start nearer than d = {_few(distances)}?",
+            )
         if place:
             self.place = hold("place", position, "the position")
         if share:
@@ -132,6 +136,10 @@ class Clock:
         eye = torch.eye(source.size, dtype=torch.float64)
         value, output = self.stream.form({source: gain * eye}), self.stream.into({target: eye})
         return Head(does, query, key, value, output, gap, largest_score, inexact_terms)
+
+
+def _few(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers)) if len(numbers) < 5 else f"{numbers[0]}, {numbers[1]}, … {numbers[-1]}"
 
 
 def _turn(angle: float) -> Float[Tensor, "2 2"]:

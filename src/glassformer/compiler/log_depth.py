@@ -44,8 +44,10 @@ def log_depth(machine: Machine, length: int) -> Program:
     program = Program(
         stream,
         tokens=stream.into({now: np.vstack([points.moves, identity])}),
+        tokens_hold="each letter's map; the start's is the identity",
         positions=clock.table(),
         read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
+        answer_is="the state whose place is nearest",
         answers=Answers(torch.tensor(points.states), stream.into({now: _spread(points.places, points.told_by, n)})),
     )
     composition = compose(stream, now, past)

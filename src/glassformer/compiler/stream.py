@@ -153,6 +153,10 @@ class Program:
     read_out: Form
     answers: Answers
     blocks: list[tuple[list[Head], Units | None]] = field(default_factory=list)
+    tokens_hold: str = ""
+    """In words: what a token puts into the stream."""
+    answer_is: str = ""
+    """In words: how the answer is read."""
 
     def block(self, *heads: Head, mlp: Units | None = None) -> None:
         """One more layer: these heads, then this MLP."""

@@ -49,6 +49,8 @@ def verify(
     length = built.certificate.exact_length if length is None else length
     if length < 1 or words < 1:
         raise InputError(f"there is nothing to compare on {words} words of {length} letters")
+    if seed < 0:
+        raise InputError(f"a seed is not negative, as {seed} is")
     machine = built.machine
     exhaustive = len(machine.symbols) ** length <= EVERY_WORD
     chosen = every_word(machine, length) if exhaustive else chosen_words(machine, length, words, seed)

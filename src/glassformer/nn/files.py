@@ -58,6 +58,8 @@ def load(folder: Path) -> tuple[Transformer, dict[str, str]]:
 def _header(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; `glassformer compile SPEC --out DIR` makes one")
+    if not (folder / "config.json").exists():
+        raise InputError(f"{folder} is not a model folder: it holds no config.json")
     header = read_json(folder / "config.json")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InputError(f"{folder}/config.json is not that of a {FORMAT}")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from glassformer.atomic import write_atomically
 from glassformer.automata.formats import att, dot, hoa, json
-from glassformer.automata.place import Source
-from glassformer.automata.semiautomaton import Machine, listed
+from glassformer.automata.semiautomaton import Machine
 from glassformer.errors import InputError
+from glassformer.wording import listed
 
 LARGEST_FILE = 16 * 2**20  # bytes
 
@@ -41,19 +41,11 @@ def read(path: str | os.PathLike[str]) -> Machine:
 def write(machine: Machine, path: str | os.PathLike[str]) -> None:
     """Puts a machine into a file, whole or not at all."""
     path = Path(path)
-    text = dumps(machine, _kind(path))
-    try:
-        data = text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"{path}: {error.object[error.start]!r} in a name cannot be written as UTF-8") from None
-    write_atomically(path, data)
+    write_atomically(path, dumps(machine, _kind(path)).encode())
 
 
 def loads(text: str, kind: str, name: str = "<text>") -> Machine:
     """The machine that a text in one of the formats describes."""
-    lone = next((i for i, letter in enumerate(text) if "\ud800" <= letter <= "\udfff"), None)
-    if lone is not None:
-        raise Source(text, name).mistake(f"{text[lone]!r} is half a character", lone)
     return READERS[_known(kind)](text, name)
 
 

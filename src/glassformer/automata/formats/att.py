@@ -8,7 +8,8 @@ Names have no white space in them. The source of the first line is the start. Li
 states make a language; lines with four make a machine with labels, where the fourth name is the label of the state
 reached and all states, or none, are accepting. (foma writes a language with four names too, the letter twice; it is
 read as a language unless all states, or none, are accepting.) A weight at the end of a line must be zero. States
-whose names are whole numbers are put in their order, others come as the file names them.
+whose names are whole numbers are put in their order; others come as lines start with them, so that the start is
+the first.
 """
 
 from __future__ import annotations
@@ -116,7 +117,8 @@ def _accepting(source: Source, lines: Sequence[Line]) -> set[str]:
 
 
 def _ordered(lines: Sequence[Line]) -> list[str]:
-    names = list(dict.fromkeys(name for line in lines for name in line.fields[: 2 if len(line.fields) > 2 else 1]))
+    others = (name for line in lines for name in line.fields[: 2 if len(line.fields) > 2 else 1])
+    names = list(dict.fromkeys([*(line.fields[0] for line in lines), *others]))
     if all(name.isascii() and name.isdigit() for name in names):
         names.sort(key=lambda name: (len(name.lstrip("0")), name.lstrip("0"), name))
     return names

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glassformer.automata.place import Source
-from glassformer.automata.semiautomaton import Machine, listed
+from glassformer.automata.semiautomaton import Machine
 from glassformer.errors import InputError
+from glassformer.wording import listed
 
 
 class Edge(NamedTuple):

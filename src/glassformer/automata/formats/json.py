@@ -17,8 +17,9 @@ from typing import Any
 
 from glassformer.automata.formats.build import machine
 from glassformer.automata.place import Source
-from glassformer.automata.semiautomaton import Label, Machine, listed
+from glassformer.automata.semiautomaton import Label, Machine
 from glassformer.errors import InputError
+from glassformer.wording import listed
 
 REQUIRED = ("symbols", "states", "delta")
 KEYS = (*REQUIRED, "start", "outputs")
@@ -94,7 +95,6 @@ def _names(source: Source, data: dict[str, Any], key: str) -> list[str]:
     for i, name in enumerate(names):
         if not isinstance(name, str):
             raise _wrong(source, f"{key}[{i}] is a name, not {_kind(name)}")
-        _check_text(source, f"{key}[{i}]", name)
     return names
 
 
@@ -125,14 +125,7 @@ def _outputs(source: Source, outputs: Any, states: int) -> tuple[Label, ...]:
     for i, label in enumerate(outputs):
         if not isinstance(label, type(outputs[0])) or not isinstance(label, str | bool):
             raise _wrong(source, f"'outputs' is all text, or all true and false; outputs[{i}] is {_kind(label)}")
-        _check_text(source, f"outputs[{i}]", label)
     return tuple(outputs)
-
-
-def _check_text(source: Source, where: str, text: str | bool) -> None:
-    """JSON can write half a character, such as "\\ud800", that no file can hold afterwards."""
-    if isinstance(text, str) and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise _wrong(source, f"{where} holds half a character: {text!r}")
 
 
 def _is_number(value: Any) -> bool:
