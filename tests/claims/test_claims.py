@@ -44,7 +44,7 @@ def stuck_at_the_start(table: object, words: np.ndarray, start: int) -> np.ndarr
             lambda machine: recurrent_network(swapped(machine)),
         ),
         ("S0.4", "glassformer.claims.s0_shortcuts.cut", lambda built, depth: built),
-        ("S0.5", "glassformer.claims.s0_shortcuts.layers_needed", lambda length: 3),
+        ("S0.5", "glassformer.claims.s0_shortcuts.doubling", lambda length: 3),
         ("S0.6", "glassformer.claims.s0_shortcuts.cut", lambda built, depth: built),
         ("S0.7", "glassformer.claims.s0_shortcuts.is_refused", lambda machine: False),
     ],

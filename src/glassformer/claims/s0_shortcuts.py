@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 import torch
 
+from glassformer.algebra.depth import doubling
 from glassformer.automata import Machine, machine, zoo
 from glassformer.compiler.build import Built, compile
-from glassformer.compiler.log_depth import layers_needed
 from glassformer.compiler.recurrent import recurrent_network
 from glassformer.compiler.shortcut import Member, judge
 from glassformer.compiler.verification import chosen_words, verify
@@ -79,7 +79,7 @@ def theorem_1() -> tuple[str, bool]:
         built = compile(zoo.random(n, letters=1 + seed % 5, seed=seed), length)
         report, promised = verify(built, words=40), built.certificate
         wrong, positions = wrong + report.wrong, positions + report.positions
-        bits = layers_needed(length)
+        bits = doubling(length)
         within &= promised.layers <= bits and promised.heads == 1
         within &= promised.width <= 2 * n + 4 * bits + 8 and promised.mlp <= 4 * n * n + 4 * n
     said = f"12 random machines, {positions:,} prefixes, {wrong} wrong; layers = ⌈log₂ T⌉, one head, sizes in bounds"

@@ -15,11 +15,12 @@ import numpy as np
 import torch
 from jaxtyping import Int, Integer
 
+from glassformer.algebra.depth import doubling
 from glassformer.automata import Label, Machine, formats
 from glassformer.automata import machine as machine_of
 from glassformer.automata.semiautomaton import Word
 from glassformer.compiler.certificate import PRECISIONS, Certificate, Margins, margins, torch_dtype
-from glassformer.compiler.log_depth import layers_needed, log_depth
+from glassformer.compiler.log_depth import log_depth
 from glassformer.compiler.stream import Program, Register
 from glassformer.errors import InputError
 from glassformer.nn import Transformer, files
@@ -44,7 +45,7 @@ METHODS: Final = {
         log_depth,
         lambda length: (
             f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} "
-            f"after {counted(layers_needed(length), 'layer')}"
+            f"after {counted(doubling(length), 'layer')}"
         ),
     ),
 }

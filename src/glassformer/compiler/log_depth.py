@@ -11,28 +11,24 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from glassformer.algebra.depth import doubling
 from glassformer.automata import Machine
 from glassformer.compiler.instructions import Clock, clear, tent, units
 from glassformer.compiler.points import fewest_points
 from glassformer.compiler.stream import Answers, Form, Program, Register, Stream, Units, refuse_if_too_large
 
 
-def layers_needed(length: int) -> int:
-    """⌈log₂ T⌉, and one for a single letter."""
-    return max(1, (length - 1).bit_length())
-
-
 def parameters_at_least(points: int, length: int) -> int:
     """The weights of all MLPs and of the position table, which are nearly all there are."""
-    width = 2 * points + 3 * layers_needed(length)
-    return width * (layers_needed(length) * 2 * (3 * points**2 + 2 * points) + length + 1)
+    width = 2 * points + 3 * doubling(length)
+    return width * (doubling(length) * 2 * (3 * points**2 + 2 * points) + length + 1)
 
 
 def log_depth(machine: Machine, length: int) -> Program:
     """The program of Theorem 1 for words of up to `length` letters. The last token is the start token."""
     points = fewest_points(machine)
     n = points.moves.shape[1]
-    distances = [2**layer for layer in range(layers_needed(length))]
+    distances = [2**layer for layer in range(doubling(length))]
     refuse_if_too_large(parameters_at_least(n, length))
 
     stream = Stream()

@@ -1,0 +1,314 @@
+"""A machine as a cascade of permutation-reset levels (Krohn and Rhodes), run step by step or all positions at once.
+
+On each level there is a set that approximates the state, and the level's coordinate says in which tile of that set the
+state lies; that tile is the approximation for the level below. With P the set before a letter and P′ the set after it,
+a letter s acts on the coordinate
+
+    P′ is not on this level    not at all
+    P·s = P′                   as a permutation of the places of the tiles
+    P·s is smaller than P′     as a reset, to a tile of P′ that holds P·s
+
+so the tables are keyed by (P, P′, s). `run` does just that, letter by letter. `evaluate` does the same without any
+recurrence, by three means that an attention layer has: looking one position back, sums of a prefix modulo some number,
+and the latest write. It is what the constant-depth transformer is made after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Integer
+
+from glassformer.algebra.groups import Group
+from glassformer.algebra.holonomy import Component, Holonomy, holonomy, merged
+from glassformer.algebra.limits import Watch
+from glassformer.automata import Semiautomaton
+from glassformer.automata.semiautomaton import Word
+
+Over: TypeAlias = Integer[np.ndarray, "word position"]
+
+
+@dataclass(frozen=True)
+class Level:
+    """The table of one level: `moves[row]` says what happens to the coordinate for the (P, P′, letter) of that row."""
+
+    components: list[Component]
+    keys: Integer[np.ndarray, " row"]
+    """(P, P′, letter) as one number each, ascending."""
+    component: Integer[np.ndarray, " row"]
+    """Which of the level's components P′ belongs to."""
+    moves: Integer[np.ndarray, "row place"]
+    resets: Bool[np.ndarray, " row"]
+
+    @property
+    def ever_resets(self) -> bool:
+        """Whether any letter ever resets the coordinate."""
+        return bool(self.resets.any())
+
+    @property
+    def depth(self) -> int:
+        """Layers that the level takes: one for each abelian layer of its groups, and one for the memory."""
+        return max(c.group.derived_length for c in self.components) + self.ever_resets
+
+    @property
+    def solvable(self) -> bool:
+        """Whether all groups of the level are."""
+        return all(component.group.solvable for component in self.components)
+
+    @cached_property
+    def elements(self) -> Integer[np.ndarray, " row"]:
+        """The group element of each row that permutes; the identity for a reset."""
+        numbers = np.zeros(len(self.keys), dtype=np.int64)
+        for i, component in enumerate(self.components):
+            rows = (self.component == i) & ~self.resets
+            numbers[rows] = component.group.listed.number(self.moves[rows, : component.points])
+        return numbers
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """The levels of a machine, and what joins them: the tiles of each set, and the level it stands on."""
+
+    decomposition: Holonomy
+    levels: list[Level]
+    tiles: Integer[np.ndarray, "set place"]
+    level_of: Integer[np.ndarray, " set"]
+    """The level of each set; for a single state, the number of levels."""
+
+    @property
+    def machine(self) -> Semiautomaton:
+        """The machine that is emulated."""
+        return self.decomposition.machine
+
+    @property
+    def depth(self) -> int | None:
+        """Layers that a transformer needs, however long the word; None if some group is not solvable."""
+        return sum(level.depth for level in self.levels) if self.solvable else None
+
+    @property
+    def solvable(self) -> bool:
+        """Whether all groups are."""
+        return all(level.solvable for level in self.levels)
+
+    def coordinates(self, state: int | str) -> list[int]:
+        """The coordinate of a state on each level (0 on levels that it needs not)."""
+        state, current, found = self.machine.state(state), 0, []
+        for k in range(len(self.levels)):
+            place = 0
+            if self.level_of[current] == k:
+                place = self._tile_with(current, 1 << state)
+                current = int(self.tiles[current, place])
+            found.append(place)
+        return found
+
+    def _tile_with(self, current: int, mask: int) -> int:
+        masks = self.decomposition.images.masks
+        return next(i for i, tile in enumerate(self.decomposition.tiles[current]) if mask & ~masks[tile] == 0)
+
+    @cached_property
+    def state_of(self) -> Integer[np.ndarray, " set"]:
+        """The state in each set of one state."""
+        return np.array([mask.bit_length() - 1 for mask in self.decomposition.images.masks])
+
+    # -- step by step ----------------------------------------------------------------------------------
+
+    def run(self, word: Word, start: int | str = 0) -> Integer[np.ndarray, "*batch length"]:
+        """The state after every prefix, letter by letter through all levels."""
+        letters = self.machine.encode(word)
+        words = letters.reshape(-1, letters.shape[-1])
+        coordinates = np.tile(self.coordinates(start), (len(words), 1))
+        states = np.empty(words.shape, dtype=np.intp)
+        for t, letter in enumerate(words.T):
+            old = new = np.zeros(len(words), dtype=np.intp)
+            for k, level in enumerate(self.levels):
+                row = self.row(level, old, new, letter)
+                place = np.where(self.level_of[new] == k, level.moves[row, coordinates[:, k]], 0)
+                old = self.refined(k, old, coordinates[:, k])
+                new = self.refined(k, new, place)
+                coordinates[:, k] = place
+            states[:, t] = self.state_of[new]
+        return states.reshape(letters.shape)
+
+    def row(
+        self, level: Level, old: Integer[np.ndarray, "*some"], new: Integer[np.ndarray, "*some"], letter: np.ndarray
+    ) -> Integer[np.ndarray, "*some"]:
+        """The row for (P, P′, letter); any row if P′ is not on the level."""
+        key = (old * len(self.tiles) + new) * len(self.machine.symbols) + letter
+        return np.asarray(np.minimum(np.searchsorted(level.keys, key), len(level.keys) - 1))
+
+    def refined(
+        self, k: int, current: Integer[np.ndarray, "*some"], place: Integer[np.ndarray, "*some"]
+    ) -> Integer[np.ndarray, "*some"]:
+        """The sets that are on level k, replaced by their tiles."""
+        return np.where(self.level_of[current] == k, self.tiles[current, place], current)
+
+    # -- all positions at once -------------------------------------------------------------------------
+
+    def evaluate(self, word: Word, start: int | str = 0) -> Integer[np.ndarray, "*batch length"]:
+        """The state after every prefix, without recurrence: level by level, for all positions at once."""
+        letters = self.machine.encode(word)
+        words = letters.reshape(-1, letters.shape[-1])
+        current = np.zeros((len(words), words.shape[1] + 1), dtype=np.intp)  # position 0 is before the first letter
+        for k, (level, first) in enumerate(zip(self.levels, self.coordinates(start), strict=True)):
+            row = self.row(level, one_back(current), current[:, 1:], words)
+            row = np.where(self.level_of[current[:, 1:]] == k, row, -1)
+            place = np.zeros_like(current)
+            for i, component in enumerate(level.components):
+                here = np.isin(current, component.members)
+                place[here] = _places(level, i, row, first)[here]
+            current = self.refined(k, current, place)
+        return self.state_of[current[:, 1:]].reshape(letters.shape)
+
+
+def _places(level: Level, i: int, row: Over, first: int) -> Over:
+    """The coordinate before the first letter and after each, as long as the set is in the level's component i.
+
+    Since the latest reset, to the place x at time r, the letters have multiplied to h_r⁻¹·h_t; so the reset
+    writes x·h_r⁻¹ into a memory m, and the coordinate is m·h_t.
+    """
+    group = level.components[i].group
+    ours = (row >= 0) & (level.component[row] == i)
+    product = prefix_product(group, np.where(ours, level.elements[row], 0))
+    undone = group.inverses[product[:, 1:]]
+    resets = ours & level.resets[row]
+    written = np.where(resets, group.elements[undone, np.where(resets, level.moves[row, 0], 0)], -1)
+    memory = latest_write(np.pad(written, ((0, 0), (1, 0)), constant_values=min(first, group.degree - 1)))
+    return np.asarray(group.elements[product, memory])
+
+
+def one_back(values: Over) -> Over:
+    """At each position but the first, what stands one position before."""
+    return values[:, :-1]
+
+
+def prefix_sum(values: Integer[np.ndarray, "word position some"], moduli: tuple[int, ...]) -> np.ndarray:
+    """At each position, the sum of all values so far, modulo some numbers."""
+    return np.asarray(np.cumsum(values, axis=1) % np.array(moduli, dtype=np.int64))
+
+
+def latest_write(written: Over) -> Over:
+    """At each position, what was written last; −1 means that nothing is written."""
+    latest = np.maximum.accumulate(np.where(written >= 0, np.arange(written.shape[1]), 0), axis=1)
+    return np.take_along_axis(written, latest, axis=1)
+
+
+def prefix_product(group: Group, elements: Over) -> Over:
+    """The identity, then the product of all elements so far, at each position; elements go by their numbers.
+
+    Along the derived series: count in an abelian quotient, and with τ the lift of a count into the group, hand
+    τ(count before)·x·τ(count after)⁻¹ to the subgroup below. What is left of a group that is not solvable is
+    multiplied by doubling, in logarithmic depth.
+    """
+    lifts = []
+    for counter in group.counters:
+        steps = counter.steps[elements]
+        after = prefix_sum(steps, counter.moduli)
+        before = (after - steps) % np.array(counter.moduli)
+        lifts.append(counter.lift[counter.number(after)])
+        inverse = group.inverses[lifts[-1]]
+        elements = group.multiply(group.multiply(counter.lift[counter.number(before)], elements), inverse)
+    if not group.solvable:
+        lifts.append(_by_doubling(group, elements))
+    product = np.zeros_like(elements)
+    for lift in lifts[::-1]:
+        product = group.multiply(product, lift)
+    return np.pad(product, ((0, 0), (1, 0)))
+
+
+def _by_doubling(group: Group, elements: Over) -> Over:
+    products, window = elements.copy(), 1
+    while window < products.shape[1]:
+        products[:, window:] = group.multiply(products[:, :-window], products[:, window:])
+        window *= 2
+    return products
+
+
+# -- building ----------------------------------------------------------------------------------------------
+
+
+def decompose(machine: Semiautomaton, merge: bool = True, watch: Watch | None = None) -> Cascade:
+    """The cascade of a machine; levels are merged where that makes it less deep, unless `merge` is False."""
+    plain = tabulated(holonomy(machine, watch), watch)
+    return less_deep(plain, watch) if merge else plain
+
+
+def less_deep(plain: Cascade, watch: Watch | None = None) -> Cascade:
+    """The cascade with levels merged, if that makes it less deep."""
+    fewer = merged(plain.decomposition, watch)
+    if fewer.levels == plain.decomposition.levels:
+        return plain
+    shared = tabulated(fewer, watch)
+    return min(plain, shared, key=lambda cascade: sum(level.depth for level in cascade.levels))
+
+
+def tabulated(whole: Holonomy, watch: Watch | None = None) -> Cascade:
+    """The tables of all levels, for those (P, P′, letter) that can occur; what never occurs is left out."""
+    watch = watch or Watch()
+    of, sets, letters = whole.component_of(), len(whole.tiles), len(whole.machine.symbols)
+    level_of = [whole.components[c].level if c >= 0 else whole.levels for c in of]
+    pairs = [{(0, 0)} for _ in range(letters)]
+    levels: list[Level] = []
+    number_of_level = np.full(whole.levels + 1, -1)
+    count = 0
+    for k in range(whole.levels):
+        rows: list[tuple[int, int, tuple[int, ...], bool]] = []
+        for letter in range(letters):
+            below: set[tuple[int, int]] = set()
+            for old, new in pairs[letter]:
+                if level_of[new] == k:
+                    move = _move(whole, old, new, letter)
+                    is_reset = whole.images.then[letter][old] != new
+                    key = (old * sets + new) * letters + letter
+                    rows.append((key, of[new], move, is_reset))
+                below.update(_refined(whole, level_of, k, old, new, letter))
+            pairs[letter] = below
+            count += len(below)
+            watch("table rows", count, watch.limits.rows)
+        if rows:
+            number_of_level[k] = len(levels)
+            levels.append(_level(whole, sorted(rows)))
+    number_of_level[-1] = len(levels)
+    places = max((len(frame) for frame in whole.tiles), default=0)
+    tiles = np.array([[*frame, *[0] * (places - len(frame))] for frame in whole.tiles]).reshape(sets, places)
+    return Cascade(whole, levels, tiles, number_of_level[level_of])
+
+
+def _move(whole: Holonomy, old: int, new: int, letter: int) -> tuple[int, ...]:
+    """What a letter does to the place of the tile, when the set before is `old` and the set after is `new`."""
+    then, tiles, masks = whole.images.then[letter], whole.tiles, whole.images.masks
+    if then[old] == new:
+        place = {tile: i for i, tile in enumerate(tiles[new])}
+        return tuple([place[then[tile]] for tile in tiles[old]])
+    image = masks[then[old]]
+    target = next(i for i, tile in enumerate(tiles[new]) if image & ~masks[tile] == 0)
+    return (target,) * len(tiles[new])
+
+
+def _refined(
+    whole: Holonomy, level_of: list[int], k: int, old: int, new: int, letter: int
+) -> Iterator[tuple[int, int]]:
+    """The pairs of sets that (old, new) may become on the level below."""
+    tiles = whole.tiles
+    olds = tiles[old] if level_of[old] == k else (old,)
+    if level_of[new] != k:
+        return ((tile, new) for tile in olds)
+    move = _move(whole, old, new, letter)
+    if whole.images.then[letter][old] == new:
+        return ((tile, tiles[new][place]) for tile, place in zip(olds, move, strict=True))
+    return ((tile, tiles[new][move[0]]) for tile in olds)
+
+
+def _level(whole: Holonomy, rows: list[tuple[int, int, tuple[int, ...], bool]]) -> Level:
+    occurring, component = np.unique([component for _, component, _, _ in rows], return_inverse=True)
+    places = max(len(move) for _, _, move, _ in rows)
+    return Level(
+        [whole.components[i] for i in occurring],
+        keys=np.array([key for key, _, _, _ in rows]),
+        component=component,
+        moves=np.array([[*move, *[move[0]] * (places - len(move))] for _, _, move, _ in rows]),
+        resets=np.array([is_reset for _, _, _, is_reset in rows]),
+    )

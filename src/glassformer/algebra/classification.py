@@ -1,0 +1,133 @@
+"""`classify`: everything that the algebra of a machine says, gathered; what passes a limit is left out, with a note.
+
+A language is judged by its minimal machine, because other machines for it may do more than the language asks. The
+cascade and the depths are those of the machine as it is given, which is the one that `compile` follows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from glassformer.algebra.cascade import Cascade, less_deep, tabulated
+from glassformer.algebra.complexity import Complexity, complexity
+from glassformer.algebra.depth import doubling
+from glassformer.algebra.holonomy import Component, holonomy
+from glassformer.algebra.images import images
+from glassformer.algebra.limits import Limits, TooLargeError, Watch
+from glassformer.algebra.monoid import Monoid, monoid
+from glassformer.automata import Machine
+from glassformer.automata import machine as machine_of
+from glassformer.errors import InputError
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Classification:
+    """What a machine is made of, and how shallow a transformer can be for it."""
+
+    machine: Machine
+    judged: Machine
+    """The machine that decides the class: the minimal one, if there are labels to go by."""
+    length: int
+    complexity: Complexity
+    monoid: Monoid | None
+    plain: Cascade | None
+    """The cascade by holonomy alone."""
+    cascade: Cascade | None
+    """The cascade with levels merged where that makes it less deep."""
+    notes: list[str]
+    """What was not found out, and why."""
+
+    @property
+    def depth(self) -> dict[str, int | None]:
+        """Layers of each construction for words of this length; None where there is no such construction."""
+        return {"log": doubling(self.length), "cascade": self.cascade.depth if self.cascade else None}
+
+    def components(self) -> list[tuple[int, Component, int]]:
+        """Level (from 1), component, and how many alike there are on the level, for the cascade by holonomy alone."""
+        found: dict[tuple[int, str, int], list[Component]] = {}
+        for part in self.plain.decomposition.components if self.plain else []:
+            found.setdefault((part.level + 1, part.group.name, part.points), []).append(part)
+        return [(kind[0], found[kind][0], len(found[kind])) for kind in sorted(found)]
+
+    def groups(self) -> dict[str, int]:
+        """The simple groups in the cascade, and how often each occurs."""
+        counted: Counter[str] = Counter()
+        for _, component, number in self.components():
+            for factor in component.group.simple_factors:
+                counted[factor] += number
+        return dict(sorted(counted.items()))
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        circuits = self.complexity.of_circuits
+        return {
+            "states": len(self.machine.states),
+            "minimal_states": len(self.judged.states),
+            "monoid_size": len(self.monoid) if self.monoid else None,
+            "idempotents": int(self.monoid.idempotents.sum()) if self.monoid else None,
+            "green": self.monoid.green.count() if self.monoid else None,
+            "aperiodic": self.complexity.aperiodic,
+            "quasi_aperiodic": self.complexity.quasi_aperiodic,
+            "solvable": self.complexity.solvable,
+            "complexity": circuits.name if circuits else None,
+            "theorem": circuits.theorem if circuits else None,
+            "assumes": circuits.assumes if circuits else None,
+            "cascade": [
+                {
+                    "level": level,
+                    "group": component.group.name,
+                    "order": component.group.order,
+                    "points": component.points,
+                    "factors": list(component.group.simple_factors),
+                    "count": number,
+                }
+                for level, component, number in self.components()
+            ],
+            "merged_levels": len(self.cascade.levels) if self.cascade else None,
+            "length": self.length,
+            "depth": self.depth,
+            "notes": self.notes,
+        }
+
+
+def classify(
+    machine: Machine | str,
+    length: int = 128,
+    merge: bool = True,
+    limits: Limits | None = None,
+    show: Callable[[str, int, int], None] | None = None,
+) -> Classification:
+    """What a machine (or the one that a spec names) is made of, and how deep a transformer for it must be.
+
+    `show` is told what is being looked for, how many were found, and how many are allowed.
+    """
+    machine = machine_of(machine) if isinstance(machine, str) else machine
+    if not isinstance(machine, Machine):
+        raise InputError("a class needs labels to go by, or states as labels: give a Machine, or the spec of one")
+    if length < 1:
+        raise InputError(f"words have at least one letter, not {length}")
+    judged = machine if machine.outputs == machine.states else machine.minimal()
+    watch = Watch(limits or Limits(), show)
+    notes: list[str] = []
+
+    def within_limits(search: Callable[[Watch], Found], otherwise: str) -> Found | None:
+        try:
+            return search(watch.again())
+        except TooLargeError as error:
+            notes.append(f"{error}; {otherwise}")
+            return None
+
+    hardness = complexity(judged, images(judged, watch.again()))
+    if hardness.of_circuits is None:
+        notes.append(f"the class is not decided by the first {watch.limits.images:,} images of the states")
+    plain = within_limits(
+        lambda watch: tabulated(holonomy(machine, watch), watch), "no cascade, but Theorem 1 holds for every machine"
+    )
+    cascade = within_limits(lambda watch: less_deep(plain, watch), "no level was merged") if plain and merge else plain
+    elements = within_limits(lambda watch: monoid(judged, watch), "nothing else needs them")
+    return Classification(machine, judged, length, hardness, elements, plain, cascade or plain, notes)

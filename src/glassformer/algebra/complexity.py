@@ -1,0 +1,111 @@
+"""How hard is a machine for circuits, and so for transformers? Decided from its images, without its monoid.
+
+Going round strongly connected images permutes their points. From these permutations, and the lengths of the words that
+make them, follow three properties, each stronger than the next:
+
+    aperiodic          no permutation but the identity: no word counts anything
+    quasi-aperiodic    words of one length make one permutation only: nothing is counted but the length
+    solvable           the permutations make solvable groups only: all counting is modulo numbers
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from glassformer.algebra.groups import Group, Permutation, power, then
+from glassformer.algebra.images import Images, carry, points, turns
+from glassformer.automata import Semiautomaton
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of circuits, why a machine is in it and in no smaller one, and what that rests on."""
+
+    name: str
+    theorem: str
+    assumes: str
+
+
+AC0: Final = Class(
+    "AC0",
+    "Quasi-aperiodic, so circuits of constant depth suffice (Barrington, Compton, Straubing and Thérien 1992)",
+    "nothing: a theorem",
+)
+ACC0: Final = Class(
+    "ACC0",
+    "Solvable, so constant depth suffices if gates may count modulo a number (Barrington and Thérien 1988); "
+    "not quasi-aperiodic, so without them it does not (Furst, Saxe and Sipser 1984; Smolensky 1987)",
+    "nothing: both are theorems",
+)
+NC1_COMPLETE: Final = Class(
+    "NC1-complete",
+    "Not solvable, so every problem in NC1 reduces to it (Barrington 1989): logarithmic depth suffices, and constant "
+    "depth does not for circuits in ACC0, or for transformers in TC0",
+    "that ACC0, or TC0, is not all of NC1",
+)
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """What is known of a machine; None where the search stopped before it was decided."""
+
+    aperiodic: bool | None
+    quasi_aperiodic: bool | None
+    solvable: bool | None
+
+    @property
+    def of_circuits(self) -> Class | None:
+        """The smallest class of circuits that it is known to be in."""
+        if self.solvable is False:
+            return NC1_COMPLETE
+        if self.quasi_aperiodic is None or self.solvable is None:
+            return None
+        return AC0 if self.quasi_aperiodic else ACC0
+
+
+def complexity(machine: Semiautomaton, found: Images) -> Complexity:
+    """The three properties; one that fails among some of the images fails among all."""
+    aperiodic = quasi_aperiodic = solvable = True
+    for members in sorted(found.connected(), key=lambda members: found.masks[members[0]].bit_count()):
+        walk = carry(members, points(found.masks[members[0]]), found.then, machine.delta.tolist())
+        ways = {
+            (turn, walk.steps[here] + 1 - walk.steps[there])
+            for here, there, turn in turns(walk.frames, found.then, machine.delta.tolist())
+        }
+        degree = len(walk.frames[members[0]])
+        if all(turn == tuple(range(degree)) for turn, _ in ways):
+            continue
+        aperiodic = False
+        quasi_aperiodic = quasi_aperiodic and _length_decides(degree, ways)
+        if degree > 4 and solvable:
+            solvable = Group.of(degree, {turn for turn, _ in ways}).solvable
+    undecided = None if not found.complete else True
+    return Complexity(*(undecided if so_far else False for so_far in (aperiodic, quasi_aperiodic, solvable)))
+
+
+def _length_decides(degree: int, ways: Iterable[tuple[Permutation, int]]) -> bool:
+    """Is there one z such that a way of length ℓ is z^(ℓ/d), with d the greatest common divisor of all lengths?
+
+    If there is, then z is the product of ways whose lengths add up to d.
+    """
+    ways = list(ways)
+    z, d = tuple(range(degree)), 0
+    for turn, length in ways:
+        divisor, x, y = _bezout(d, length)
+        z, d = then(power(z, x), power(turn, y)), divisor
+    return all(turn == power(z, length // d) for turn, length in ways)
+
+
+def _bezout(a: int, b: int) -> tuple[int, int, int]:
+    """The greatest common divisor g = xa + yb, and x and y."""
+    g = math.gcd(a, b)
+    if a == 0:
+        return g, 0, (b > 0) - (b < 0)
+    if b == 0:
+        return g, (a > 0) - (a < 0), 0
+    modulus = abs(b) // g
+    x = pow(a // g, -1, modulus) if modulus > 1 else 0
+    return g, x, (g - x * a) // b

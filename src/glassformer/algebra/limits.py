@@ -1,0 +1,49 @@
+"""How far the searches of this package go before they stop and say so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from glassformer.errors import InputError
+
+
+class TooLargeError(InputError):
+    """A search passed its limit; the message says how far it came."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one search looks at."""
+
+    elements: int = 10**6
+    """Elements of the transition monoid."""
+    images: int = 50_000
+    """Images of the state set."""
+    rows: int = 500_000
+    """Rows of the cascade's tables."""
+    seconds: float = 60.0
+    """Time."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Keeps an eye on a search: shows how far it is, and stops it at a limit."""
+
+    limits: Limits = field(default_factory=Limits)
+    show: Callable[[str, int, int], None] | None = None
+    begin: float = field(default_factory=time.monotonic)
+
+    def __call__(self, what: str, done: int, limit: int) -> None:
+        """So many are done, of so many that are allowed."""
+        if done > limit:
+            raise TooLargeError(f"there are more than {limit:,} {what}, the limit ({done:,} were found)")
+        if time.monotonic() > self.begin + self.limits.seconds:
+            raise TooLargeError(f"{self.limits.seconds:g} seconds, the limit, were over after {done:,} {what}")
+        if self.show:
+            self.show(what, done, limit)
+
+    def again(self) -> Watch:
+        """The same for another search: the time starts anew."""
+        return Watch(self.limits, self.show)
