@@ -7,28 +7,17 @@ from pathlib import Path
 import numpy as np
 
 import glassformer
+from glassformer.report.svg import BLUE, ORANGE, PALE, PAPER, box, circle, page, text
 
 CELL, GAP, LEFT = 5, 26, 10
-INK, PAPER, BLUE, ORANGE, PALE = "#222222", "#ffffff", "#0072b2", "#d55e00", "#e8eef4"  # Okabe and Ito's palette
-
-
-def text(x: float, y: float, words: str, size: int = 12, anchor: str = "middle", colour: str = INK) -> str:
-    return (
-        f'<text x="{x:g}" y="{y:g}" font-family="sans-serif" font-size="{size}" '
-        f'text-anchor="{anchor}" fill="{colour}">{words}</text>'
-    )
-
-
-def square(x: float, y: float, size: float, colour: str) -> str:
-    return f'<rect x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}" fill="{colour}"/>'
 
 
 def pattern_panel(pattern: np.ndarray, left: float, top: float, title: str) -> list[str]:
     """One attention pattern: rows ask, columns are asked; the future is left blank."""
     n = len(pattern)
     shade = f'<path d="M{left} {top} L{left} {top + n * CELL} L{left + n * CELL} {top + n * CELL} Z" fill="{PALE}"/>'
-    cells = [square(left + k * CELL, top + q * CELL, CELL, BLUE) for q, k in np.argwhere(pattern > 0.5)]
-    return [shade, *cells, text(left + n * CELL / 2, top - 10, title)]
+    cells = [box(left + k * CELL, top + q * CELL, CELL, CELL, BLUE) for q, k in np.argwhere(pattern > 0.5)]
+    return [shade, *cells, text(left + n * CELL / 2, top - 10, title, 12, "middle")]
 
 
 def abab() -> str:
@@ -46,15 +35,13 @@ def abab() -> str:
     width = 2 * LEFT + built.certificate.layers * (side + GAP) - GAP
     step = (width - 2 * LEFT - 110) / len(word)
     below = 40 + side + 44
-    drawn += [text(LEFT, below, "word", anchor="start"), text(LEFT, below + 26, "in the language?", 12, "start")]
+    drawn += [text(LEFT, below, "word", 12), text(LEFT, below + 26, "in the language?", 12)]
     for t, (letter, accepted) in enumerate(zip(word, labels, strict=True)):
         x = LEFT + 110 + (t + 0.5) * step
-        drawn.append(text(x, below, letter, 14))
+        drawn.append(text(x, below, letter, 14, "middle"))
         fill, edge = (BLUE, BLUE) if accepted else (PAPER, ORANGE)
-        drawn.append(f'<circle cx="{x:g}" cy="{below + 22}" r="5" fill="{fill}" stroke="{edge}" stroke-width="1.5"/>')
-    height = below + 44
-    frame = f'<rect width="{width}" height="{height}" fill="{PAPER}"/>'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">{frame}{"".join(drawn)}</svg>\n'
+        drawn.append(circle(x, below + 22, 5, fill, edge))
+    return page(width, below + 44, drawn, "Five attention patterns of a transformer built for (ab)*")
 
 
 if __name__ == "__main__":

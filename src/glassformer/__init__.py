@@ -12,12 +12,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from glassformer.algebra import classify, decompose
     from glassformer.automata import Machine, Semiautomaton, machine
     from glassformer.compiler import Built, Certificate, compile, recurrent_network, verify
     from glassformer.errors import InputError
     from glassformer.nn import BlockShape, Config, Trace, Transformer
 
 _PARTS = {
+    "glassformer.algebra": ("classify", "decompose"),
     "glassformer.automata": ("Machine", "Semiautomaton", "machine"),
     "glassformer.compiler": ("Built", "Certificate", "compile", "recurrent_network", "verify"),
     "glassformer.errors": ("InputError",),
@@ -34,7 +36,9 @@ __all__ = [
     "Semiautomaton",
     "Trace",
     "Transformer",
+    "classify",
     "compile",
+    "decompose",
     "machine",
     "recurrent_network",
     "verify",

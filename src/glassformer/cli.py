@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich import box
@@ -23,11 +23,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 from typer.core import TyperGroup
 
+from glassformer.algebra.limits import Limits
+from glassformer.atomic import write_atomically
 from glassformer.automata import Machine, formats, machine
 from glassformer.automata.spec import signature
 from glassformer.automata.zoo import ZOO
 from glassformer.errors import InputError
 from glassformer.wording import counted
+
+if TYPE_CHECKING:
+    from glassformer.algebra import Classification
 
 
 class Commands(TyperGroup):
@@ -123,6 +128,87 @@ def convert(
     """Write a machine to a file, in the format that the file's ending names."""
     formats.write(machine(spec), file)
     err.print(f"wrote {file}")
+
+
+@app.command()
+def classify(
+    spec: Spec,
+    length: Annotated[int, typer.Option(min=1, help="Length of words for which depths are told.")] = 128,
+    merge: Annotated[bool, typer.Option(help="Merge levels where that makes the cascade less deep.")] = True,
+    drawing: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the cascade.")] = None,
+    most_elements: Annotated[int, typer.Option(min=1, help="Most elements of the monoid.")] = Limits.elements,
+    most_images: Annotated[int, typer.Option(min=1, help="Most images of the states.")] = Limits.images,
+    most_rows: Annotated[int, typer.Option(min=1, help="Most rows of the cascade's tables.")] = Limits.rows,
+    seconds: Annotated[float, typer.Option(min=0, help="Most time for each search.")] = Limits.seconds,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a machine is made of, how hard it is, and how shallow a transformer for it can be."""
+    from glassformer.algebra import classify as judge
+
+    limits = Limits(most_elements, most_images, most_rows, seconds)
+    with progress_bar("searching") as advance:
+        found = judge(machine(spec), length, merge, limits, lambda what, done, most: advance(done, most))
+    if drawing is not None:
+        draw(found, spec, drawing)
+    if as_json:
+        return print_json(found.to_json())
+    show_classification(found, spec)
+    return None
+
+
+def draw(found: Classification, spec: str, file: Path) -> None:
+    """The cascade into a file."""
+    from glassformer.report.cascade import draw_cascade
+
+    if found.cascade is None:
+        raise InputError(f"there is no cascade to draw: {'; '.join(found.notes)}")
+    write_atomically(file, draw_cascade(found.cascade, spec).encode())
+    err.print(f"wrote {file}")
+
+
+def show_classification(found: Classification, spec: str) -> None:
+    """One table of facts, one of the cascade's levels."""
+    told = found.to_json()
+    table = Table(title=spec, show_header=False, box=box.SIMPLE)
+    minimal = "" if found.judged is found.machine else f"; {told['minimal_states']:,} when minimal"
+    table.add_row("states", f"{told['states']:,}{minimal}")
+    if found.monoid:
+        classes = ", ".join(f"{number:,} {kind}" for kind, number in told["green"].items())
+        size = counted(told["monoid_size"], "element")
+        table.add_row("monoid", f"{size}, {counted(told['idempotents'], 'idempotent')}; classes: {classes}")
+    groups = ", ".join(f"{number} × {name}" if number > 1 else name for name, number in found.groups().items())
+    if found.plain:
+        table.add_row("simple groups", groups or "none")
+    for name in ("aperiodic", "quasi_aperiodic", "solvable"):
+        table.add_row(name.replace("_", "-"), {True: "yes", False: "no", None: "not decided"}[told[name]])
+    if told["complexity"]:
+        table.add_row("class", told["complexity"])
+        table.add_row("because", told["theorem"])
+        table.add_row("assuming", told["assumes"])
+    for method, layers in told["depth"].items():
+        if layers is None:
+            said = "none of constant depth" if found.cascade else "not known"
+        else:
+            said = f"{counted(layers, 'layer')} for words of {counted(found.length, 'letter')}"
+        table.add_row(f"depth by {method}", said)
+    for note in found.notes:
+        table.add_row("note", note)
+    out.print(table)
+    if found.plain:
+        show_cascade(found)
+
+
+def show_cascade(found: Classification) -> None:
+    """The levels of the cascade."""
+    levels = counted(found.plain.decomposition.levels if found.plain else 0, "level")
+    merged = len(found.cascade.levels) if found.cascade and found.cascade is not found.plain else None
+    title = f"The cascade: {levels}" + (f", of which {merged} are left when merged" if merged else "")
+    table = table_of("level", "group", "order", "tiles", "abelian layers", "simple factors", "alike", title=title)
+    for level, component, number in found.components():
+        group = component.group
+        layers, factors = ", ".join(group.layers) or "–", ", ".join(group.simple_factors) or "none: a memory"
+        table.add_row(str(level), group.name, f"{group.order:,}", str(component.points), layers, factors, str(number))
+    out.print(table)
 
 
 @app.command()

@@ -83,6 +83,7 @@ class Classification:
                     "group": component.group.name,
                     "order": component.group.order,
                     "points": component.points,
+                    "layers": list(component.group.layers),
                     "factors": list(component.group.simple_factors),
                     "count": number,
                 }

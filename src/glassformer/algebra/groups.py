@@ -129,9 +129,16 @@ class Group:
         return len(self.derived_series) - 1
 
     @cached_property
-    def abelian_layers(self) -> tuple[tuple[int, ...], ...]:
-        """The orders of the cyclic factors, powers of primes, of each quotient of the derived series."""
-        return tuple(counter.moduli for counter in self.counters)
+    def layers(self) -> tuple[str, ...]:
+        """The quotients of the derived series by name, and a perfect group at its end."""
+        if self.order <= MOST_ELEMENTS:
+            abelian = [_abelian_name(counter.moduli) for counter in self.counters]
+        else:
+            pairs = zip(self.derived_series, self.derived_series[1:], strict=False)
+            indices = [upper.order // lower.order for upper, lower in pairs]
+            abelian = [f"C{index}" if _primes(index) == [index] else f"order {index}" for index in indices]
+        rest = self.derived_series[-1]
+        return (*abelian, *([rest.name] if rest.order > 1 else []))
 
     @cached_property
     def counters(self) -> tuple[Counter, ...]:
@@ -289,22 +296,17 @@ def _name(group: Group) -> str:
     if order > MOST_ELEMENTS:
         return f"order {order}"
     if group.derived_length == 1 and group.solvable:
-        return _abelian_name(group.abelian_layers[0])
+        return group.layers[0]
     return _familiar(group) or f"order {order}"
 
 
 def _familiar(group: Group) -> str | None:
     """Small groups that have a name of their own, told by order and derived series, and dihedral groups."""
-    layers = group.abelian_layers if group.solvable else ()
-    known = {
-        (6, ((2,), (3,))): "S3",
-        (12, ((3,), (2, 2))): "A4",
-        (24, ((2,), (3,), (2, 2))): "S4",
-    }
-    if (group.order, layers) in known:
-        return known[group.order, layers]
-    if group.simple_factors == ("A5",):
-        return "A5"
+    if not group.derived_length:  # perfect; to ask for its layers would ask for its name again
+        return group.simple_factors[0] if len(group.simple_factors) == 1 else None
+    known = {("C2", "C3"): "S3", ("C3", "C2×C2"): "A4", ("C2", "C3", "C2×C2"): "S4"}
+    if group.layers in known and _centre(group) == 1:
+        return known[group.layers]
     if group.order == 120 and group.derived_length == 1 and _centre(group) == 1:
         return "S5"
     involutions = int((group.multiply(np.arange(group.order), np.arange(group.order)) == 0).sum()) - 1

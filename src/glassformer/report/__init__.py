@@ -1,0 +1,1 @@
+"""What people look at: drawings and reports. No mathematics lives here."""

@@ -1,0 +1,53 @@
+"""The few marks that all drawings are made of, as SVG text; in Okabe and Ito's colours, which all eyes tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Final
+
+INK: Final = "#222222"
+GREY: Final = "#666666"
+PAPER: Final = "#ffffff"
+PALE: Final = "#e8eef4"
+BLUE: Final = "#0072b2"
+ORANGE: Final = "#d55e00"
+GREEN: Final = "#009e73"
+
+
+def page(width: float, height: float, marks: Iterable[str], title: str) -> str:
+    """A whole drawing."""
+    frame = f'<rect width="{width:g}" height="{height:g}" fill="{PAPER}"/>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" role="img"><title>{escape(title)}</title>{frame}{"".join(marks)}</svg>\n'
+    )
+
+
+def text(
+    x: float, y: float, words: str, size: int = 13, anchor: str = "start", colour: str = INK, bold: bool = False
+) -> str:
+    """Words at a place: anchor start, middle or end."""
+    weight = ' font-weight="bold"' if bold else ""
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-family="sans-serif" font-size="{size}"{weight} text-anchor="{anchor}" '
+        f'fill="{colour}">{escape(words)}</text>'
+    )
+
+
+def box(x: float, y: float, width: float, height: float, fill: str, corner: float = 0) -> str:
+    """A rectangle."""
+    return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{corner:g}" fill="{fill}"/>'
+
+
+def circle(x: float, y: float, radius: float, fill: str, edge: str) -> str:
+    """A circle."""
+    return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}" stroke="{edge}" stroke-width="1.5"/>'
+
+
+def arrow_down(x: float, top: float, bottom: float) -> str:
+    """A line with its head below."""
+    return (
+        f'<path d="M{x:g} {top:g} V{bottom - 7:g}" stroke="{GREY}" stroke-width="1.5"/>'
+        f'<path d="M{x - 5:g} {bottom - 8:g} L{x:g} {bottom:g} L{x + 5:g} {bottom - 8:g} Z" fill="{GREY}"/>'
+    )
