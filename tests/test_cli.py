@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -114,7 +115,11 @@ def test_claims_are_listed_and_run(shell: Shell) -> None:
     [
         (["compile", "paritty"], "did you mean parity"),
         (["compile", "regex:(ab"], "column"),
-        (["compile", "parity", "--length", "0"], "at least one letter"),
+        (["compile", "parity", "--length", "0"], "a whole number from 1 on"),
+        (["classify", "paritty"], "did you mean parity"),
+        (["classify", "parity", "--svg", "nowhere/x.svg"], "nowhere/x.svg: cannot be written"),
+        (["classify", "transformations(7)", "--most-images", "9", "--svg", "x.svg"], "no cascade to draw"),
+        (["verify", "n" * 300], "cannot be a folder: File name too long"),
         (["compile", "parity", "--dtype", "int4"], "not 'int4'"),
         (["compile", "gridworld(20)", "--dtype", "bfloat16"], "use dtype"),
         (["compile", "nowhere.json"], "nowhere.json"),
@@ -130,6 +135,48 @@ def test_bad_input_is_one_line_and_exit_code_2(shell: Shell, arguments: list[str
     assert text == ""
     assert message in error
     assert "Traceback" not in error
+
+
+def test_a_changed_model_is_shown_with_a_warning(shell: Shell) -> None:
+    from glassformer import Built
+
+    shell("compile", "parity", "--length", "9", "--out", "m")
+    built = Built.load("m")
+    built.model.double()
+    built.save("m")
+    for arguments in (("show", "m"), ("run", "m", "1"), ("verify", "m")):
+        assert "its certificate no longer holds" in shell(*arguments)[1]
+
+
+def test_classify_tells_the_class_the_cascade_and_the_depths(shell: Shell) -> None:
+    told = shell.json("classify", "abab", "--length", "1000")
+    assert (told["states"], told["minimal_states"], told["monoid_size"]) == (5, 5, 10)
+    assert (told["aperiodic"], told["quasi_aperiodic"], told["solvable"]) == (False, True, True)
+    assert told["complexity"] == "AC0"
+    assert [(row["level"], row["group"], row["order"], row["points"]) for row in told["cascade"]] == [
+        (1, "1", 1, 2),
+        (2, "C2", 2, 3),
+    ]
+    assert told["depth"] == {"log": 10, "cascade": 3}
+    text, _ = shell("classify", "abab")
+    for words in ("quasi-aperiodic", "Barrington", "7 layers", "3 layers", "C2", "none: a memory"):
+        assert words in text
+
+
+def test_classify_goes_as_far_as_it_is_allowed(shell: Shell) -> None:
+    told = shell.json("classify", "transformations(6)", "--most-elements", "100")
+    assert told["monoid_size"] is None
+    assert told["cascade"]
+    assert "more than 100 elements" in told["notes"][0]
+    told = shell.json("classify", "gridworld(9)", "--most-images", "5")
+    assert (told["complexity"], told["cascade"], told["depth"]["cascade"]) == (None, [], None)
+    assert told["depth"]["log"] == 7
+    assert "not decided" in shell("classify", "gridworld(9)", "--most-images", "5")[0]
+
+
+def test_classify_draws_the_cascade(shell: Shell, tmp_path: Path) -> None:
+    shell("classify", "dihedral(4)", "--svg", "d4.svg")
+    assert ElementTree.parse(tmp_path / "d4.svg").getroot().tag.endswith("svg")
 
 
 def test_unknown_commands_and_options_exit_with_2(shell: Shell) -> None:
@@ -174,6 +221,18 @@ def test_output_that_cannot_be_written_is_said() -> None:
         done = command("zoo", stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
     assert done.stderr.strip() == "glassformer: cannot write the output: No space left on device"
+
+
+def test_help_that_cannot_be_written_is_said_too() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = command("--help", stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, "No space left" in done.stderr) == (2, True)
+
+
+def test_streams_may_be_closed_or_know_few_signs() -> None:
+    assert subprocess.run(f"{sys.executable} -m glassformer zoo parity >&-", shell=True, check=False).returncode == 0
+    done = command("zoo", "regex:ä*", stdout=subprocess.PIPE, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, r"\xe4" in done.stdout) == (0, True)
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

@@ -1,17 +1,29 @@
 """`python -m glassformer` and the command `glassformer`. The imports take a while, and may be interrupted too."""
 
+import os
 import sys
 
 
 def main() -> None:
-    """Run a command."""
+    """Run a command, whatever the streams are like."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name) or open(os.devnull, "w")  # noqa: SIM115  (closed by the caller, as >&- does)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without some sign gets its number
+        setattr(sys, name, stream)
     try:
         from glassformer.cli import app
 
         app(prog_name="glassformer")
-    except KeyboardInterrupt:
-        print("glassformer: interrupted", file=sys.stderr)
-        sys.exit(130)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if isinstance(stop, KeyboardInterrupt) or stop.code == 130:
+            print("glassformer: interrupted", file=sys.stderr)
+            sys.exit(130)
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"glassformer: cannot write the output: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

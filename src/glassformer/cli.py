@@ -29,10 +29,11 @@ from glassformer.automata import Machine, formats, machine
 from glassformer.automata.spec import signature
 from glassformer.automata.zoo import ZOO
 from glassformer.errors import InputError
-from glassformer.wording import counted
+from glassformer.wording import counted, visible
 
 if TYPE_CHECKING:
     from glassformer.algebra import Classification
+    from glassformer.compiler import Built
 
 
 class Commands(TyperGroup):
@@ -47,8 +48,6 @@ class Commands(TyperGroup):
                 sys.stdout.flush()
         except InputError as error:
             leave(str(error), 2)
-        except KeyboardInterrupt:
-            leave("interrupted", 130)
         except BrokenPipeError:  # whoever read our output has had enough
             drop_output()
             raise typer.Exit(141) from None
@@ -251,10 +250,9 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Compare a built model with its machine at every position of many words; exit 1 if one is wrong."""
-    from glassformer.compiler import Built
     from glassformer.compiler import verify as check
 
-    built = Built.load(folder)
+    built = open_model(folder)
     with progress_bar("verifying") as advance:
         report = check(built, words, length, seed, advance)
     if as_json:
@@ -283,18 +281,15 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a built model on one word: the state, and its label, after every letter."""
-    from glassformer.compiler import Built
-
-    built = Built.load(folder)
+    built = open_model(folder)
     states, outputs = built.run(word)
     if as_json:
         return print_json({"states": states, "outputs": outputs})
     table = table_of("position", "letter", "state", "output")
-    table.add_row(
-        "start", "", built.machine.states[built.machine.start], str(built.machine.outputs[built.machine.start])
-    )
+    first = built.machine.start
+    table.add_row("start", "", visible(built.machine.states[first]), visible(str(built.machine.outputs[first])))
     for position, row in enumerate(zip(built.machine.split(word), states, outputs, strict=True), start=1):
-        table.add_row(str(position), *map(str, row))
+        table.add_row(str(position), *(visible(str(part)) for part in row))
     out.print(table)
     return None
 
@@ -302,9 +297,9 @@ def run(
 @app.command()
 def show(folder: Folder, as_json: AsJson = False) -> None:
     """Say what each layer and head of a built model does, with the registers it reads and writes."""
-    from glassformer.compiler import Built, describe
+    from glassformer.compiler import describe
 
-    built = Built.load(folder)
+    built = open_model(folder)
     promised, told = built.certificate, describe(built.model, built.certificate)
     if as_json:
         return print_json({"registers": promised.registers, **told.to_json()})
@@ -364,6 +359,16 @@ def claims(
     return None
 
 
+def open_model(folder: Path) -> Built:
+    """The built model in a folder, with a word of warning if it is no longer as it was built."""
+    from glassformer.compiler import Built
+
+    built = Built.load(folder)
+    if built.changed:
+        err.print("warning: the weights were changed after the model was built; its certificate no longer holds")
+    return built
+
+
 def list_claims(chosen: list[Any]) -> None:
     """The ids and what they claim."""
     table = table_of("claim", "claimed")
@@ -376,17 +381,17 @@ def show_machine(shown: Machine, as_json: bool) -> None:
     """The transitions of one machine: a column for each letter if there is room, or all letters in one."""
     if as_json:
         return print_json(json.loads(formats.dumps(shown, "json")))
-    wide = table_of("state", *(f"after {symbol}" for symbol in shown.symbols), "output", title=repr(shown))
+    states, letters = [visible(name) for name in shown.states], [visible(symbol) for symbol in shown.symbols]
+    wide = table_of("state", *(f"after {letter}" for letter in letters), "output", title=repr(shown))
     narrow = table_of("state", "where the letters lead", "output", title=repr(shown))
-    for q, name in enumerate(shown.states):
-        state, output = f"{name} (start)" if q == shown.start else name, str(shown.outputs[q])
-        targets = [shown.states[target] for target in shown.delta[:, q]]
+    for q, name in enumerate(states):
+        state, output = f"{name} (start)" if q == shown.start else name, visible(str(shown.outputs[q]))
+        targets = [states[target] for target in shown.delta[:, q]]
         wide.add_row(state, *targets, output)
         letters_to = {
-            target: " ".join(a for a, b in zip(shown.symbols, targets, strict=True) if b == target)
-            for target in targets
+            target: " ".join(a for a, b in zip(letters, targets, strict=True) if b == target) for target in targets
         }
-        narrow.add_row(state, "; ".join(f"{letters} → {target}" for target, letters in letters_to.items()), output)
+        narrow.add_row(state, "; ".join(f"{some} → {target}" for target, some in letters_to.items()), output)
     out.print(wide if wide.__rich_measure__(out, out.options).minimum <= out.width else narrow)
     return None
 

@@ -14,3 +14,8 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 def counted(number: int, thing: str) -> str:
     """1 layer, 1,024 layers."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def visible(name: str) -> str:
+    """A name for a table: as it is, or quoted with escapes if it has signs that cannot be seen."""
+    return name if name.isprintable() and name.strip() else repr(name)

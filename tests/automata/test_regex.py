@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.automata import Machine
+from glassformer.automata import Machine, machine
 from glassformer.automata.pattern import MAX_LENGTH
 from glassformer.automata.regex import regex
 from glassformer.errors import InputError
@@ -247,3 +247,14 @@ def test_limit_of_states_is_named() -> None:
 def test_half_a_character_is_refused() -> None:
     with pytest.raises(InputError, match="half a character"):
         regex("a\udcff")
+
+
+def test_blanks_in_a_spec_are_letters_of_the_pattern() -> None:
+    assert machine("regex:a ").accepts("a ")
+    assert machine(r"regex:a\ ").accepts("a ")
+    assert machine("  regex: a").accepts(" a")
+
+
+def test_shorthands_that_brackets_cannot_hold_are_named() -> None:
+    with pytest.raises(InputError, match=r"cannot stand in brackets"):
+        regex(r"[\D]")

@@ -175,11 +175,13 @@ def test_words_of_letters_with_long_names_are_split_at_blanks() -> None:
         (lambda: Machine(("p", "q"), ("a",), np.array([[0, 2]])), "'a' leads from state 'q' to state number 2"),
         (lambda: Machine(("p", "p"), ("a",), np.array([[0, 1]])), "state 'p' is named twice"),
         (lambda: Machine(("p",), ("",), np.array([[0]])), "name of a letter is a non-empty text"),
-        (lambda: Machine(("p", "q"), ("a",), np.array([[0, 1]]), outputs=("x",)), "one output for each of the 2"),
+        (lambda: Machine(("p", "q"), ("a",), np.array([[0, 1]]), outputs=("x",)), "one output for each state: 1 for 2"),
         (lambda: Machine(("p", "q"), ("a",), np.array([[0, 1]]), outputs=("x", True)), "either all true or false"),
         (lambda: EVEN.run("0", start=0.5), "by its name or its number"),  # type: ignore[arg-type]
         (lambda: Machine(("p",), ("a",), np.array([[0]]), outputs=(3,)), "all true or false"),  # type: ignore[arg-type]
-        (lambda: EVEN.power(0), "at least one letter"),
+        (lambda: EVEN.power(0), "a whole number from 1 on, not 0"),
+        (lambda: EVEN.power(2.5), "a whole number, not 2.5"),  # type: ignore[arg-type]
+        (lambda: EVEN.run(np.array([0], "m8[s]")), "a word is a string"),
         (lambda: EVEN.power(60), "the limit"),
         (lambda: EVEN.power(10**9), "the limit"),
         (lambda: zoo.random(3, letters=1).power(10**9), "the limit"),

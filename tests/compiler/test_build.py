@@ -30,7 +30,7 @@ def test_running_a_word_gives_states_and_labels_for_every_letter() -> None:
 
 
 def test_longer_words_than_promised_are_refused() -> None:
-    with pytest.raises(InputError, match=r"has 11 letters, but this model is exact up to 10: .* --length 11"):
+    with pytest.raises(InputError, match=r"has 11 letters, but this model is exact up to 10: .* for length 11"):
         compile("parity", 10).run("1" * 11)
 
 
@@ -64,8 +64,19 @@ def test_an_edited_model_is_not_cast() -> None:
     built = compile("cyclic(5)", 20)
     with torch.no_grad():
         built.model.unembed.b_U[1] += 3
-    with pytest.raises(InputError, match=r"unembed.b_U was changed after the model was built"):
+    with pytest.raises(InputError, match="the weights were changed after the model was built"):
         built.cast("float64")
+
+
+def test_a_changed_model_says_so_after_saving_too(tmp_path: Path) -> None:
+    built = compile("gridworld(20)", 64)
+    assert not built.changed
+    built.model.bfloat16()
+    assert built.changed
+    built.save(tmp_path / "m")
+    assert Built.load(tmp_path / "m").changed
+    compile("gridworld(20)", 64).save(tmp_path / "m")
+    assert not Built.load(tmp_path / "m").changed
 
 
 def test_layers_do_not_share_their_weights() -> None:

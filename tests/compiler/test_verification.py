@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -49,9 +51,20 @@ def test_even_a_few_words_hold_one_of_each_kind() -> None:
     assert sorted(texts[2]) == sorted(texts[3]) == ["L"] * 29 + ["R"]
 
 
-def test_nothing_to_compare_is_an_error() -> None:
-    with pytest.raises(InputError, match="nothing to compare"):
-        verify(compile("parity", 9), length=0)
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"length": 0}, "the length of words is a whole number from 1 on, not 0"),
+        ({"words": 0}, "a number of words is a whole number from 1 on"),
+        ({"words": 2.5}, "a number of words is a whole number, not 2.5"),
+        ({"seed": -1}, "a seed is a whole number from 0 on"),
+        ({"words": 10**20}, "too many at once"),
+    ],
+)
+@pytest.mark.usefixtures("types_unchecked")
+def test_requests_that_make_no_sense_are_refused(request_: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        verify(compile("parity", 9), **request_)
 
 
 def test_progress_is_told_to_the_end() -> None:

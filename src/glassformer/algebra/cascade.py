@@ -15,6 +15,7 @@ and the latest write. It is what the constant-depth transformer is made after.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,8 @@ from glassformer.automata import Semiautomaton
 from glassformer.automata.semiautomaton import Word
 
 Over: TypeAlias = Integer[np.ndarray, "word position"]
+WithStart: TypeAlias = Integer[np.ndarray, "word position+1"]
+"""Over all positions, and over the one before the first letter."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class Cascade:
     def run(self, word: Word, start: int | str = 0) -> Integer[np.ndarray, "*batch length"]:
         """The state after every prefix, letter by letter through all levels."""
         letters = self.machine.encode(word)
-        words = letters.reshape(-1, letters.shape[-1])
+        words = letters.reshape(math.prod(letters.shape[:-1]), letters.shape[-1])
         coordinates = np.tile(self.coordinates(start), (len(words), 1))
         states = np.empty(words.shape, dtype=np.intp)
         for t, letter in enumerate(words.T):
@@ -151,7 +154,7 @@ class Cascade:
     def evaluate(self, word: Word, start: int | str = 0) -> Integer[np.ndarray, "*batch length"]:
         """The state after every prefix, without recurrence: level by level, for all positions at once."""
         letters = self.machine.encode(word)
-        words = letters.reshape(-1, letters.shape[-1])
+        words = letters.reshape(math.prod(letters.shape[:-1]), letters.shape[-1])
         current = np.zeros((len(words), words.shape[1] + 1), dtype=np.intp)  # position 0 is before the first letter
         for k, (level, first) in enumerate(zip(self.levels, self.coordinates(start), strict=True)):
             row = self.row(level, one_back(current), current[:, 1:], words)
@@ -164,7 +167,7 @@ class Cascade:
         return self.state_of[current[:, 1:]].reshape(letters.shape)
 
 
-def _places(level: Level, i: int, row: Over, first: int) -> Over:
+def _places(level: Level, i: int, row: Over, first: int) -> WithStart:
     """The coordinate before the first letter and after each, as long as the set is in the level's component i.
 
     Since the latest reset, to the place x at time r, the letters have multiplied to h_r⁻¹·h_t; so the reset
@@ -180,7 +183,7 @@ def _places(level: Level, i: int, row: Over, first: int) -> Over:
     return np.asarray(group.elements[product, memory])
 
 
-def one_back(values: Over) -> Over:
+def one_back(values: Over) -> Integer[np.ndarray, "word position-1"]:
     """At each position but the first, what stands one position before."""
     return values[:, :-1]
 
@@ -196,7 +199,7 @@ def latest_write(written: Over) -> Over:
     return np.take_along_axis(written, latest, axis=1)
 
 
-def prefix_product(group: Group, elements: Over) -> Over:
+def prefix_product(group: Group, elements: Over) -> WithStart:
     """The identity, then the product of all elements so far, at each position; elements go by their numbers.
 
     Along the derived series: count in an abelian quotient, and with τ the lift of a count into the group, hand
@@ -273,7 +276,9 @@ def tabulated(whole: Holonomy, watch: Watch | None = None) -> Cascade:
             levels.append(_level(whole, sorted(rows)))
     number_of_level[-1] = len(levels)
     places = max((len(frame) for frame in whole.tiles), default=0)
-    tiles = np.array([[*frame, *[0] * (places - len(frame))] for frame in whole.tiles]).reshape(sets, places)
+    tiles = np.zeros((sets, places), dtype=np.intp)
+    for i, frame in enumerate(whole.tiles):
+        tiles[i, : len(frame)] = frame
     return Cascade(whole, levels, tiles, number_of_level[level_of])
 
 

@@ -20,7 +20,7 @@ from glassformer.algebra.limits import Limits, TooLargeError, Watch
 from glassformer.algebra.monoid import Monoid, monoid
 from glassformer.automata import Machine
 from glassformer.automata import machine as machine_of
-from glassformer.errors import InputError
+from glassformer.errors import InputError, whole_number
 
 Found = TypeVar("Found")
 
@@ -110,8 +110,7 @@ def classify(
     machine = machine_of(machine) if isinstance(machine, str) else machine
     if not isinstance(machine, Machine):
         raise InputError("a class needs labels to go by, or states as labels: give a Machine, or the spec of one")
-    if length < 1:
-        raise InputError(f"words have at least one letter, not {length}")
+    length = whole_number(length, "the length of words", least=1)
     judged = machine if machine.outputs == machine.states else machine.minimal()
     watch = Watch(limits or Limits(), show)
     notes: list[str] = []

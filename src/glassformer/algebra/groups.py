@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sympy.combinatorics import PermutationGroup
 
 Permutation: TypeAlias = tuple[int, ...]
-Elements: TypeAlias = Integer[np.ndarray, "*some"]
+Elements: TypeAlias = Integer[np.ndarray, "..."]
 
 MOST_ELEMENTS: Final = 50_000
 """Groups up to this order are listed element by element."""
@@ -178,11 +178,11 @@ class Group:
         """The number of each element's inverse."""
         return self.listed.number(np.argsort(self.elements, axis=1))
 
-    def multiply(self, first: Elements, then: Elements) -> Elements:
+    def multiply(self, first: Elements | np.integer | int, then: Elements | np.integer | int) -> Elements:
         """Products of elements given by their numbers."""
-        first, then = np.broadcast_arrays(first, then)
-        rows = np.take_along_axis(self.elements[then.ravel()], self.elements[first.ravel()], axis=1)
-        return self.listed.number(rows).reshape(first.shape)
+        left, right = np.broadcast_arrays(first, then)
+        rows = np.take_along_axis(self.elements[right.ravel()], self.elements[left.ravel()], axis=1)
+        return self.listed.number(rows).reshape(left.shape)
 
     def subset(self, subgroup: Group) -> Integer[np.ndarray, " element"]:
         """The numbers of a subgroup's elements."""
@@ -214,7 +214,7 @@ def _counter(group: Group, upper: Group, lower: Group) -> Counter:
     coset = np.full(group.order, -1)
     for element in inside:  # each coset under the number of its first element
         if coset[element] < 0:
-            coset[group.multiply(normal, np.full(len(normal), element))] = element
+            coset[group.multiply(normal, element)] = element
     moduli: list[int] = []
     span = np.array([0])  # representatives of what is spanned, in the order of their counts
     index = len(inside) // len(normal)
@@ -238,7 +238,7 @@ def _counter(group: Group, upper: Group, lower: Group) -> Counter:
 def _powers(group: Group, element: int, order: int) -> Elements:
     powers = [0]
     for _ in range(order - 1):
-        powers.append(int(group.multiply(np.array(powers[-1]), np.array(element))))
+        powers.append(int(group.multiply(powers[-1], element)))
     return np.array(powers)
 
 
@@ -246,7 +246,7 @@ def _order(group: Group, coset: Elements, element: int) -> int:
     """The order of a coset in the quotient."""
     order, power = 1, element
     while coset[power] != coset[0]:
-        order, power = order + 1, int(group.multiply(np.array(power), np.array(element)))
+        order, power = order + 1, int(group.multiply(power, element))
     return order
 
 

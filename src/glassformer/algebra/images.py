@@ -55,7 +55,7 @@ def images(machine: Semiautomaton, watch: Watch | None = None) -> Images:
     number = {masks[0]: 0}
     then: list[list[int]] = [[] for _ in machine.symbols]
     for done, mask in enumerate(masks):  # it grows while we walk along it: breadth first
-        if done % 256 == 0 and not _within_limits(watch, len(masks)):
+        if len(masks) > watch.limits.images or (done % 256 == 0 and not _within_limits(watch, len(masks))):
             break
         octets = mask.to_bytes(len(by_byte[0]), "little")
         for tables, row in zip(by_byte, then, strict=True):

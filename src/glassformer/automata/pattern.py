@@ -171,6 +171,10 @@ def _escaped(pattern: str, at: int) -> str:
         return CONTROLS[name]
     if not name:
         raise _mistake("nothing follows the backslash; write \\\\ for the letter", pattern, at)
+    if name in {*"DSW"}:
+        raise _mistake(
+            f"'\\{name}' cannot stand in brackets; put '\\{name.lower()}' there, or list the letters", pattern, at
+        )
     if name.isalnum():
         known = " ".join(f"\\{x}" for x in [*CONTROLS, *"dDsSwW"])
         raise _mistake(f"'\\{name}' is unknown; the letters after a backslash are {known}", pattern, at)

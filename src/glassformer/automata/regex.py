@@ -12,8 +12,8 @@ What can be written, from what binds tightest:
 - `x|y`, `x&y`, `x^y`: either; both at once; the two interleaved in any way. To mix them takes parentheses.
 
 A word is matched as a whole, so there are no anchors. The alphabet is the one given, or else the letters that the
-pattern names: those written (also in ranges and after `[^`) and all that a `\d`, `\s` or `\w` stands for. With a
-given alphabet every letter written must be in it, and `\d`, `\s` and `\w` are cut down to it.
+pattern names: those written (also in ranges and after `[^`) and all that a `\d`, `\s` or `\w` stands for (but not
+after `[^`). With a given alphabet every letter written must be in it, and `\d`, `\s` and `\w` are cut down to it.
 
 automata-lib builds the NFA. `pattern.read` stands before it because, at 9.2, automata-lib reports mistakes without
 their place, takes `a{0}` for `a?` and `a|b&c` for `(a|b)&c`, counts the 2 of `a{2}`, the - of `[a-c]` and any

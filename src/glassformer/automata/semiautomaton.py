@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Integer
 
 from glassformer.automata import simulate
-from glassformer.errors import InputError
-from glassformer.wording import listed
+from glassformer.errors import InputError, whole_number
+from glassformer.wording import counted, listed
 
 Word: TypeAlias = "str | Sequence[str] | Sequence[int] | Integer[np.ndarray, '*batch length']"
 Label: TypeAlias = str | bool
@@ -102,15 +102,14 @@ class Semiautomaton:
         if isinstance(name, bool) or not isinstance(name, int | np.integer):
             raise InputError(f"a state is given by its name or its number, not by {name!r}")
         if not 0 <= name < len(self.states):
-            raise InputError(f"state {name} is out of range: there are {len(self.states)} states, from 0")
+            raise InputError(f"state {name} is out of range: the states go from 0 to {len(self.states) - 1}")
         return int(name)
 
     # -- other machines --------------------------------------------------------------------------------
 
     def power(self: Kind, k: int) -> Kind:
         """The same machine reading blocks of k letters: each word of length k is one letter."""
-        if k < 1:
-            raise InputError(f"a block needs at least one letter, not {k}")
+        k = whole_number(k, "the length of a block", least=1)
         _check_size(len(self.symbols) ** min(k, 64) * max(k, len(self.states)), f"power({k})")
         words = simulate.every_block(len(self.symbols), k)
         delta = simulate.compose(self.delta, words)
@@ -134,7 +133,7 @@ class Semiautomaton:
 
     def _checked_indices(self, given: Any) -> Indices:
         word = _array(given, "a word is a string, a row of letters, or a row or batch of their numbers")
-        if not np.issubdtype(word.dtype, np.integer) or word.ndim == 0:
+        if word.dtype.kind not in "iu" or word.ndim == 0:
             raise InputError(
                 f"a word is a string, a row of letters, or a row or batch of their numbers; not {word.dtype} "
                 f"of shape {word.shape}"
@@ -160,7 +159,7 @@ class Semiautomaton:
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.states)} states, letters {listed(self.symbols)})"
+        return f"{type(self).__name__}({counted(len(self.states), 'state')}, letters {listed(self.symbols)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +174,8 @@ class Machine(Semiautomaton):
         object.__setattr__(self, "start", self.state(self.start))
         outputs = tuple(bool(x) if isinstance(x, np.bool_) else x for x in self.outputs) or self.states
         if len(outputs) != len(self.states):
-            raise InputError(f"there must be one output for each of the {len(self.states)} states, not {len(outputs)}")
+            states = counted(len(self.states), "state")
+            raise InputError(f"there must be one output for each state: {len(outputs)} for {states}")
         if {type(label) for label in outputs} not in ({bool}, {str}):
             raise InputError("outputs are either all true or false (a language) or all text")
         for label in outputs:
@@ -292,7 +292,7 @@ def _checked_table(
                 f"the table is partial: letter {symbol!r} leads somewhere from {len(row)} of {len(states)} states"
             )
     table = np.stack(rows)
-    if not np.issubdtype(table.dtype, np.integer):
+    if table.dtype.kind not in "iu":
         raise InputError(f"the table holds the numbers of states, not {table.dtype}")
     outside = np.argwhere((table < 0) | (table >= len(states)))
     if len(outside):

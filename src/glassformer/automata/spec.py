@@ -23,11 +23,13 @@ from glassformer.errors import InputError
 
 def machine(spec: str | os.PathLike[str]) -> Machine:
     """The machine that a spec names."""
-    if not isinstance(spec, str):
+    if isinstance(spec, os.PathLike):
         return formats.read(Path(spec))
+    if not isinstance(spec, str):
+        raise InputError(f"a machine is named by a text or a path, not by {spec!r}")
+    if spec.lstrip().startswith("regex:"):
+        return regex(spec.lstrip().removeprefix("regex:"))  # blanks in it, or at its end, are letters
     spec = spec.strip()
-    if spec.startswith("regex:"):
-        return regex(spec.removeprefix("regex:"))
     if power := re.fullmatch(r"C2\^(\d{1,9})", spec):
         return parities(int(power[1]))
     if Path(spec).suffix.lower() in formats.SUFFIXES:
@@ -60,7 +62,10 @@ def signature(name: str) -> str:
 
 def _parse_call(spec: str) -> tuple[str, list[int], dict[str, int]]:
     """`name`, `name(1, 2)` or `name(1, key=2)` with whole numbers; nothing is ever executed."""
-    form = "a machine is written like parity, cyclic(5) or dyck(pairs=2, depth=3)"
+    form = (
+        "a machine is written like parity, cyclic(5) or dyck(pairs=2, depth=3), a regular expression like regex:(ab)*, "
+        f"and a file ends in {', '.join(sorted(formats.SUFFIXES))}"
+    )
     try:
         tree = ast.parse(spec, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -80,4 +85,4 @@ def _number(node: ast.expr, spec: str) -> int:
     if isinstance(node, ast.Constant) and type(node.value) is int and node.value < 10**9:
         return node.value
     where = f"column {node.col_offset + 1} of {spec[:80]!r}"
-    raise InputError(f"the parameters of a zoo machine are whole numbers below 10⁹; see {where}")
+    raise InputError(f"the parameters of a zoo machine are whole numbers from 0 to 10⁹; see {where}")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +19,8 @@ from glassformer.automata import machine as machine_of
 from glassformer.automata.semiautomaton import Word
 from glassformer.compiler.certificate import PRECISIONS, Certificate, Margins, margins, torch_dtype
 from glassformer.compiler.log_depth import log_depth
-from glassformer.compiler.stream import Program, Register
-from glassformer.errors import InputError
+from glassformer.compiler.stream import Program, Register, refuse_if_too_large
+from glassformer.errors import InputError, whole_number
 from glassformer.nn import Transformer, files
 from glassformer.wording import counted
 
@@ -66,7 +64,7 @@ class Built:
         if length > self.certificate.exact_length:
             raise InputError(
                 f"the word has {counted(length, 'letter')}, but this model is exact up to "
-                f"{self.certificate.exact_length}: build it again with --length {length}"
+                f"{self.certificate.exact_length}: build it again for length {length}"
             )
         rows = letters.reshape(math.prod(batch), length)
         at_once = self.words_at_once(length)
@@ -96,12 +94,14 @@ class Built:
 
     def cast(self, dtype: str) -> Built:
         """The same model in another number format, if the margins hold there too."""
-        again = partial(compile, self.machine, self.certificate.exact_length, self.certificate.method)
-        fresh = again(self.certificate.dtype).model.state_dict()
-        changed = [name for name, value in self.model.state_dict().items() if not torch.equal(value, fresh[name])]
-        if changed:
-            raise InputError(f"{changed[0]} was changed after the model was built: its certificate no longer holds")
-        return again(dtype)
+        if self.changed:
+            raise InputError("the weights were changed after the model was built: its certificate no longer holds")
+        return compile(self.machine, self.certificate.exact_length, self.certificate.method, dtype)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the weights are other ones than the certificate was made for."""
+        return files.digest(self.model) != self.certificate.weights
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write config.json, model.safetensors, certificate.json and machine.json, all or nothing."""
@@ -116,17 +116,23 @@ class Built:
             if name not in documents:
                 raise InputError(f"{folder} holds a model without {name}: it was not built by `compile`")
         machine = formats.loads(documents["machine.json"], "json", f"{folder}/machine.json")
-        return cls(model.eval(), Certificate.from_json(json.loads(documents["certificate.json"])), machine)
+        certificate = Certificate.from_json(
+            files.parse_json(documents["certificate.json"], f"{folder}/certificate.json")
+        )
+        if (model.config.vocab, model.config.outputs) != (len(machine.symbols) + 1, len(machine.states)):
+            raise InputError(f"{folder}: the model and machine.json have different numbers of letters or states")
+        return cls(model.eval(), certificate, machine)
 
 
-def compile(machine: Machine | str, length: int, method: str = "auto", dtype: str = "float32") -> Built:
+def compile(
+    machine: Machine | str | os.PathLike[str], length: int, method: str = "auto", dtype: str = "float32"
+) -> Built:
     """A transformer that follows the machine (or the one a spec names) exactly, on words of up to `length` letters."""
-    machine = machine_of(machine) if isinstance(machine, str) else machine
+    machine = machine_of(machine) if isinstance(machine, str | os.PathLike) else machine
     if not isinstance(machine, Machine):
         raise InputError("a model needs to know where to start: give a Machine, or the spec of one")
-    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
-        raise InputError(f"a model is built for words of at least one letter, not {length}")
-    length = int(length)
+    length = whole_number(length, "the length that a model is built for", least=1)
+    refuse_if_too_large(length)  # one parameter for each position at the very least
     if method not in ("auto", *METHODS):
         raise InputError(f"method is one of auto, {', '.join(METHODS)}; not {method!r}")
     torch_dtype(dtype)
@@ -162,6 +168,7 @@ def _certificate(
         parameters=model.parameter_count(),
         dtype=dtype,
         exact_length=length,
+        weights=files.digest(model),
         margins=checked,
         registers=[_register_json(register) for register in program.stream.registers],
         tokens=program.tokens_hold,

@@ -16,7 +16,7 @@ import torch
 
 from glassformer.compiler.instructions import SHARPNESS
 from glassformer.compiler.stream import Head, Program, Units
-from glassformer.errors import InputError
+from glassformer.errors import InputError, whole_number
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,8 @@ class Certificate:
     parameters: int
     dtype: str
     exact_length: int
+    weights: str
+    """The checksum of the weights that all this was found for."""
     margins: Margins
     registers: list[dict[str, Any]]
     tokens: str
@@ -206,6 +208,8 @@ class Certificate:
                 raise KeyError("registers")
             if not all({"heads", "mlp"} <= block.keys() for block in values["blocks"]):
                 raise KeyError("blocks")
+            for name in ("layers", "heads", "width", "mlp", "parameters", "exact_length"):
+                whole_number(values[name], name, least=0)
             return cls(**{**values, "margins": Margins(**values["margins"])})
-        except (TypeError, KeyError, AttributeError) as error:
+        except (TypeError, KeyError, AttributeError, InputError) as error:
             raise InputError(f"certificate.json is not a certificate of this version: {error}") from None

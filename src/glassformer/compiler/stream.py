@@ -209,9 +209,10 @@ class Program:
 def refuse_if_too_large(parameters: int) -> None:
     """Say no before the machine's memory does."""
     if parameters > LARGEST_MODEL:
+        count = f"{parameters:,}" if parameters < 10**15 else f"some 2^{parameters.bit_length()}"
         raise InputError(
-            f"this model would have {parameters:,} parameters ({parameters * 4 / 2**30:,.1f} GiB in float32); the "
-            f"limit is {LARGEST_MODEL:,}: fewer states or a shorter length would do"
+            f"this model would have {count} parameters; the limit is {LARGEST_MODEL:,}: fewer states or a shorter "
+            "length would do"
         )
 
 

@@ -17,9 +17,11 @@ from jaxtyping import Integer
 
 from glassformer.automata import Machine
 from glassformer.compiler.build import Built
-from glassformer.errors import InputError
+from glassformer.errors import InputError, whole_number
 
 EVERY_WORD: Final = 2**16
+MOST_LETTERS: Final = 2**28
+"""Of all words together: 2 GiB."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,12 @@ def verify(
 ) -> Report:
     """Compare on all words of this length (default: the promised one), or on `words` random and nasty ones."""
     length = built.certificate.exact_length if length is None else length
-    if length < 1 or words < 1:
-        raise InputError(f"there is nothing to compare on {words} words of {length} letters")
-    if seed < 0:
-        raise InputError(f"a seed is not negative, as {seed} is")
+    length, words = whole_number(length, "the length of words", least=1), whole_number(words, "a number of words", 1)
+    seed = whole_number(seed, "a seed", least=0)
+    if words * length > MOST_LETTERS:
+        raise InputError(
+            f"{words:,} words of {length:,} letters are too many at once; the limit is {MOST_LETTERS:,} letters"
+        )
     machine = built.machine
     exhaustive = len(machine.symbols) ** length <= EVERY_WORD
     chosen = every_word(machine, length) if exhaustive else chosen_words(machine, length, words, seed)

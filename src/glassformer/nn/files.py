@@ -28,6 +28,7 @@ LARGEST_DOCUMENT: Final = 16 * 2**20  # bytes of a JSON file
 
 def save(folder: Path, model: Transformer, documents: Mapping[str, str] | None = None) -> None:
     """Write the model (and texts by file name) into a folder, replacing a model that is there already."""
+    _check_name(folder)
     _check_replaceable(folder)
     parts = {"model.safetensors": safetensors.torch.save(_tensors(model))}
     parts |= {name: text.encode() for name, text in (documents or {}).items()}
@@ -39,6 +40,7 @@ def save(folder: Path, model: Transformer, documents: Mapping[str, str] | None =
 
 def load(folder: Path) -> tuple[Transformer, dict[str, str]]:
     """The model in a folder, and the texts of the documents beside it, by file name."""
+    _check_name(folder)
     header = _header(folder)
     checksums = header["sha256"]
     parts = {name: _read_part(folder / name, checksums[name]) for name in checksums if name != "config"}
@@ -57,7 +59,8 @@ def load(folder: Path) -> tuple[Transformer, dict[str, str]]:
 
 def _header(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; `glassformer compile SPEC --out DIR` makes one")
+        there = f"{folder} is a file, not a folder" if folder.is_file() else f"there is no folder {folder}"
+        raise InputError(f"{there}; `glassformer compile SPEC --out DIR` makes one")
     if not (folder / "config.json").exists():
         raise InputError(f"{folder} is not a model folder: it holds no config.json")
     header = read_json(folder / "config.json")
@@ -70,6 +73,14 @@ def _header(folder: Path) -> dict[str, Any]:
         if Path(name).name != name:
             raise InputError(f"{folder}/config.json names a part outside its folder: {name!r}")
     return header
+
+
+def _check_name(folder: Path) -> None:
+    """Some names cannot be those of a folder; the system says why."""
+    try:
+        folder.exists()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{str(folder)[:60]!r} cannot be a folder: {getattr(error, 'strerror', error)}") from None
 
 
 def _check_replaceable(folder: Path) -> None:
@@ -107,6 +118,15 @@ def _tensors(model: Transformer) -> dict[str, Tensor]:
     return {name: value.contiguous() for name, value in model.state_dict().items()}
 
 
+def digest(model: Transformer) -> str:
+    """A checksum of all weights, their names and number formats."""
+    parts = hashlib.sha256()
+    for name, value in sorted(_tensors(model).items()):
+        parts.update(f"{name} {value.dtype} {list(value.shape)}".encode())
+        parts.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return parts.hexdigest()
+
+
 def _canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True).encode()
 
@@ -138,13 +158,21 @@ def read_json(path: Path) -> Any:
     try:
         if path.stat().st_size > LARGEST_DOCUMENT:
             raise InputError(f"{path} is larger than {LARGEST_DOCUMENT // 2**20} MiB, the limit")
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}, column {error.colno}: {error.msg}") from None
-    except (UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
         raise InputError(f"{path} is not JSON text: {error}") from None
+
+
+def parse_json(text: str, name: str) -> Any:
+    """The value in a JSON text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name}, line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError as error:
+        raise InputError(f"{name} is not JSON text: {error}") from None
 
 
 def to_json(value: Any) -> str:

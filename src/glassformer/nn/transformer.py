@@ -317,8 +317,12 @@ class Transformer(nn.Module):
 
     def check_tokens(self, tokens: Tokens) -> None:
         """Refuse what cannot be embedded."""
-        if tokens.dim() != 2 or tokens.is_floating_point():
-            raise InputError(f"tokens are integers [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}")
+        if not isinstance(tokens, Tensor):
+            raise InputError(f"tokens are a tensor of integers [batch, pos], not {type(tokens).__name__}")
+        if tokens.dim() != 2 or tokens.dtype not in (torch.int64, torch.int32):
+            raise InputError(
+                f"tokens are int64 or int32 [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}"
+            )
         if tokens.shape[1] > self.config.context:
             raise InputError(f"{tokens.shape[1]} positions do not fit a context of {self.config.context}")
         if torch.compiler.is_compiling():  # a compiled graph cannot look at values

@@ -79,12 +79,13 @@ def test_machine_comes_back_as_it_was(kind: str, machine: Machine) -> None:
 @given(machines(WORDS))
 def test_machine_comes_back_from_att_up_to_the_order_of_states(machine: Machine) -> None:
     reached = set(machine.delta.ravel().tolist()) == set(range(len(machine.states)))
-    if machine.is_language or reached:
+    repeated = all(machine.outputs[q] == a for a, row in zip(machine.symbols, machine.delta, strict=True) for q in row)
+    if machine.is_language or (reached and not repeated):
         back = loads(dumps(machine, "att"), "att")
         assert sorted_by_name(back) == sorted_by_name(machine)
         assert loads(dumps(back, "att"), "att") == back
     else:
-        with pytest.raises(InputError, match="would be lost"):
+        with pytest.raises(InputError, match=r"would be lost|would be taken for a language"):
             dumps(machine, "att")
 
 

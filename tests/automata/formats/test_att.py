@@ -27,6 +27,14 @@ def test_att_numbers_keep_their_order_and_names_come_as_they_are_met() -> None:
 def test_att_of_foma_is_read_as_a_language() -> None:
     machine = loads("0 1 a a\n1 0 a a 0\n1\n", "att")
     assert machine.outputs == (False, True)
+    assert loads("0 1 a a\n1 0 a a\n0\n1\n", "att").outputs == (True, True)
+
+
+def test_att_weights_are_not_taken_for_labels() -> None:
+    assert "looks like a weight" in refusal("0 1 a 0.5\n1 0 a .25\n", "att")
+    assert loads("0 1 a 0.5\n1 0 a half\n", "att").outputs == ("half", "0.5")
+    with pytest.raises(InputError, match="taken for weights"):
+        dumps(Machine(("p", "q"), ("a",), np.array([[1, 0]]), outputs=("0.5", "1e3")), "att")
 
 
 @pytest.mark.parametrize(

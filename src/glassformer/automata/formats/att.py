@@ -6,8 +6,9 @@
 
 Names have no white space in them. The source of the first line is the start. Lines with three names and accepting
 states make a language; lines with four make a machine with labels, where the fourth name is the label of the state
-reached and all states, or none, are accepting. (foma writes a language with four names too, the letter twice; it is
-read as a language unless all states, or none, are accepting.) A weight at the end of a line must be zero. States
+reached and all states, or none, are accepting. (foma writes a language with four names too, the letter twice; with
+accepting states it is read as a language.) A weight at the end of a line must be zero, and labels that are all decimal
+fractions are taken for weights. States
 whose names are whole numbers are put in their order; others come as lines start with them, so that the start is
 the first.
 """
@@ -68,6 +69,11 @@ def _check_names(machine: Machine) -> None:
     for symbol in machine.symbols:
         if symbol in EPSILON:
             raise InputError(f"the letter {symbol!r} means the empty word in AT&T text; rename it")
+    if labels and all(_is_fraction(str(label)) for label in labels):
+        raise InputError("labels that are all decimal fractions would be taken for weights in AT&T text; write JSON")
+    letters = {(machine.outputs[q], a) for a, row in zip(machine.symbols, machine.delta, strict=True) for q in row}
+    if labels and all(label == letter for label, letter in letters):
+        raise InputError("labels that repeat the letters would be taken for a language in AT&T text; write JSON")
     lost = set(range(len(machine.states))) - set(machine.delta.ravel().tolist())
     if lost and labels:
         state = machine.states[min(lost)]
@@ -129,15 +135,20 @@ def _outputs(source: Source, states: list[str], arrows: Sequence[Line], acceptin
     for line in arrows:
         if (len(line.fields) > 3) != (len(arrows[0].fields) > 3):
             raise source.mistake("some edges have a label and some have none", line.at[0])
-    if len(arrows[0].fields) == 3:
+    if len(arrows[0].fields) == 3 or (accepting and all(line.fields[2] == line.fields[3] for line in arrows)):
         return language
+    if all(_is_fraction(line.fields[3]) for line in arrows):
+        what = f"{arrows[0].fields[3]!r} looks like a weight, and a machine has none; labels need names"
+        raise source.mistake(what, arrows[0].at[3])
     if len(accepting) in (0, len(states)):
         return _labels(source, states, arrows)
-    for line in arrows:
-        if line.fields[2] != line.fields[3]:
-            what = "a machine has labels or accepting states, but this file has both; make all states accepting"
-            raise source.mistake(what, line.at[3])
-    return language
+    mixed = next(line for line in arrows if line.fields[2] != line.fields[3])
+    what = "a machine has labels or accepting states, but this file has both; make all states accepting"
+    raise source.mistake(what, mixed.at[3])
+
+
+def _is_fraction(name: str) -> bool:
+    return bool(re.fullmatch(r"[-+]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?", name))
 
 
 def _labels(source: Source, states: list[str], arrows: Sequence[Line]) -> tuple[Label, ...]:

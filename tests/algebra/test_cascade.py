@@ -1,0 +1,109 @@
+"""Proof by execution: every cascade emulates its machine, stepwise and without recurrence, from every state."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from glassformer.algebra import Limits, decompose
+from glassformer.algebra.cascade import Cascade
+from glassformer.algebra.limits import TooLargeError, Watch
+from glassformer.automata import Machine, machine, zoo
+from oracle import ROWS, machine_of
+from strategies import machines
+
+
+def check(given_machine: Machine, cascade: Cascade, words: int, length: int, seed: int = 0) -> None:
+    letters = np.random.default_rng(seed).integers(0, len(given_machine.symbols), (words, length))
+    for start in range(len(given_machine.states)):
+        expected = given_machine.run(letters, start)
+        assert (cascade.run(letters, start) == expected).all()
+        assert (cascade.evaluate(letters, start) == expected).all()
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("spec", zoo.SPECIMENS)
+def test_every_zoo_machine_is_emulated(spec: str, merge: bool) -> None:
+    made = machine(spec)
+    few = len(made.states) > 20
+    check(made, decompose(made, merge), 2 if few else 5, 20 if few else 50)
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.usefixtures("types_unchecked")  # the other tests check them, and here they would take most of the time
+@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given_machine=machines(), seed=st.integers(0, 10**6))
+def test_random_machines_are_emulated(given_machine: Machine, merge: bool, seed: int) -> None:
+    check(given_machine, decompose(given_machine, merge), 2, 24, seed)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+def test_levels_tiles_groups_and_depth_equal_the_oracle(row: dict[str, Any]) -> None:
+    made = machine_of(row)
+    cascade = decompose(made, merge=False)
+    check(made, cascade, 3, 40)
+    components = cascade.decomposition.components
+    described = [
+        f"{c.points}:{c.group.order}" if c.group.order > 1 else str(c.points)
+        for c in sorted(components, key=lambda c: c.level)
+    ]
+    assert len(cascade.levels) == row["levels"]
+    assert "; ".join(described) == row["comps"]
+    assert cascade.solvable == row["solvable"]
+    if row["solvable"]:
+        assert cascade.depth == row["depth_abelian"]
+    merged = decompose(made)
+    check(made, merged, 3, 40)
+    assert sum(level.depth for level in merged.levels) <= sum(level.depth for level in cascade.levels)
+
+
+def test_tables_are_keyed_by_sets_and_stay_small() -> None:
+    rows = {n: sum(len(level.keys) for level in decompose(zoo.transformations(n)).levels) for n in (6, 8)}
+    assert rows == {6: 188, 8: 870}  # the chains of sets would be n!: 720 and 40,320
+
+
+def test_merging_makes_cascades_less_deep() -> None:
+    star = machine("regex:a*b*a*b*")
+    assert (len(decompose(star, merge=False).levels), len(decompose(star).levels)) == (5, 3)
+    random = [zoo.random(10, letters=2, seed=seed) for seed in range(20)]
+    plain = sum(len(decompose(each, merge=False).levels) for each in random)
+    merged = sum(len(decompose(each).levels) for each in random)
+    assert merged < 0.8 * plain
+
+
+def test_depth_is_none_for_groups_that_are_not_solvable() -> None:
+    assert decompose(zoo.alternating(5)).depth is None
+    assert decompose(zoo.permutation_reset(4)).depth == 4
+    assert decompose(zoo.gridworld(9)).depth == 8
+
+
+def test_machines_without_levels_work() -> None:
+    one = Machine(("q",), ("a",), np.array([[0]]))
+    cascade = decompose(one)
+    assert (cascade.levels, cascade.depth) == ([], 0)
+    check(one, cascade, 2, 5)
+    idle = Machine(("p", "q"), ("a",), np.array([[0, 1]]))
+    assert decompose(idle).depth == 0
+    check(idle, decompose(idle), 2, 5)
+
+
+def test_words_may_be_empty_and_batches_of_any_shape() -> None:
+    cascade = decompose(zoo.abab())
+    for shape in ((0,), (3, 0), (0, 4), (2, 3, 5)):
+        word = np.zeros(shape, dtype=np.intp)
+        assert cascade.run(word).shape == cascade.evaluate(word).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (Limits(images=10), "images of the states stopped at a limit, with"),
+        (Limits(rows=50), r"more than 50 table rows, the limit \(\d+ were found\)"),
+        (Limits(seconds=0), "stopped at a limit|seconds, the limit, were over"),
+    ],
+)
+def test_limits_are_stated_with_the_count_reached(limits: Limits, message: str) -> None:
+    with pytest.raises(TooLargeError, match=message):
+        decompose(zoo.transformations(8), watch=Watch(limits))

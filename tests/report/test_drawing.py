@@ -1,0 +1,29 @@
+from xml.etree import ElementTree
+
+import pytest
+
+from glassformer.algebra import decompose
+from glassformer.automata import machine
+from glassformer.report.cascade import cycles, draw_cascade
+
+SPECS = ["abab", "transformations(4)", "random(9, letters=3, seed=2)", "cyclic(1)", "dihedral(9)"]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_drawing_is_well_formed_and_names_levels_and_letters(spec: str) -> None:
+    made = machine(spec)
+    cascade = decompose(made)
+    root = ElementTree.fromstring(draw_cascade(cascade, "a <title> & more"))
+    words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert words[0] == "a <title> & more"
+    assert [f"Level {k + 1}" in words for k in range(len(cascade.levels))] == [True] * len(cascade.levels)
+    if cascade.levels:
+        assert set(made.symbols[:12]) <= set(words)
+
+
+def test_what_letters_do_is_written_in_cycles() -> None:
+    assert cycles((1, 0, 3, 2)) == "(1 2)(3 4)"
+    assert cycles((0, 1)) == "stays"
+    text = draw_cascade(decompose(machine("abab")), "abab")
+    for words in ("resets to 2", "(2 3) · resets to 1", "group C2", "however long the word"):
+        assert words in text
