@@ -6,6 +6,7 @@ BIN := .venv/bin
 
 demo: .venv/ready
 	@rm -rf demo
+	$(BIN)/glassformer classify "regex:(ab)*"
 	$(BIN)/glassformer compile "regex:(ab)*" --length 100 --out demo/abab
 	$(BIN)/glassformer verify demo/abab
 	$(BIN)/glassformer run demo/abab abba
@@ -24,6 +25,7 @@ lint: .venv/ready
 
 bench: .venv/ready-bench
 	$(BIN)/python benchmarks/simulate.py
+	$(BIN)/python benchmarks/algebra.py
 	$(BIN)/python benchmarks/build.py
 	$(BIN)/python benchmarks/train_throughput.py
 

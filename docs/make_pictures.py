@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 import glassformer
+from glassformer.algebra import decompose
+from glassformer.report.cascade import draw_cascade
 from glassformer.report.svg import BLUE, ORANGE, PALE, PAPER, box, circle, page, text
 
 CELL, GAP, LEFT = 5, 26, 10
@@ -48,3 +50,5 @@ if __name__ == "__main__":
     images = Path(__file__).parent / "images"
     images.mkdir(exist_ok=True)
     (images / "abab.svg").write_text(abab())
+    gridworld = decompose(glassformer.machine("gridworld(4)"))
+    (images / "gridworld-cascade.svg").write_text(draw_cascade(gridworld, "gridworld(4)"))

@@ -1,4 +1,4 @@
-"""Every command and every snippet that the README shows is run."""
+"""Every command and every snippet that the README and the documentation show is run."""
 
 import os
 import re
@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
+PAGES = {path.name: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+BLOCKS = [(page, *block) for page in PAGES for block in re.findall(r"```(\w+)\n(.*?)```", PAGES[page], re.DOTALL)]
+COMMANDS = [line for page, kind, text in BLOCKS if (page, kind) == ("README.md", "sh") for line in text.splitlines()]
 INLINE = re.findall(r"`(make \w+|python benchmarks/\w+\.py)`", (ROOT / "README.md").read_text())
 
 
@@ -28,8 +29,15 @@ def test_the_commands_work_one_after_the_other(tmp_path: Path) -> None:
         run(shlex.split(line), tmp_path)
 
 
-@pytest.mark.parametrize("snippet", [text for kind, text in BLOCKS if kind == "python"])
-def test_the_snippets_work(snippet: str, tmp_path: Path) -> None:
+def test_the_commands_of_the_documentation_work(tmp_path: Path) -> None:
+    for page, kind, text in BLOCKS:
+        if page != "README.md" and kind == "sh":
+            for line in text.splitlines():
+                run(shlex.split(line), tmp_path)
+
+
+@pytest.mark.parametrize(("page", "snippet"), [(page, text) for page, kind, text in BLOCKS if kind == "python"])
+def test_the_snippets_work(page: str, snippet: str, tmp_path: Path) -> None:
     assert len(snippet.splitlines()) <= 15
     run([sys.executable, "-W", "error", "-c", snippet], tmp_path)
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glassformer.algebra import decompose
 from glassformer.automata import Machine, zoo
 from glassformer.claims import CLAIMS, find, run
 from glassformer.compiler import recurrent_network
@@ -19,7 +20,7 @@ def test_the_claim_holds(claim: object) -> None:
 
 def test_claims_are_found_by_id() -> None:
     assert [claim.id for claim in find(["S0.6", "S0.1"])] == ["S0.6", "S0.1"]
-    assert [claim.id for claim in find([])] == [f"S0.{i}" for i in range(1, 8)]
+    assert [claim.id for claim in find([])] == [f"S0.{i}" for i in (*range(1, 9), 12, 13)]
     with pytest.raises(InputError, match=r"no claim 'S9.9'.*S0.1"):
         find(["S9.9"])
 
@@ -47,6 +48,9 @@ def stuck_at_the_start(table: object, words: np.ndarray, start: int) -> np.ndarr
         ("S0.5", "glassformer.claims.s0_shortcuts.doubling", lambda length: 3),
         ("S0.6", "glassformer.claims.s0_shortcuts.cut", lambda built, depth: built),
         ("S0.7", "glassformer.claims.s0_shortcuts.is_refused", lambda machine: False),
+        ("S0.8", "glassformer.claims.s0_shortcuts.decompose", lambda machine: decompose(swapped(machine))),
+        ("S0.12", "glassformer.claims.s0_shortcuts.decompose", lambda machine: decompose(swapped(machine))),
+        ("S0.13", "glassformer.automata.zoo.gridworld", zoo.cyclic),
     ],
 )
 def test_a_claim_can_fail(monkeypatch: pytest.MonkeyPatch, claim: str, target: str, wrong: object) -> None:

@@ -33,7 +33,7 @@ class Packing:
         self.places = [(i // in_word, i % in_word * self.digits_in_chunk * self.bits) for i in range(len(chunks))]
         self.words = self.places[-1][0] + 1
         self.used = self.pack(np.full((1, self.points), 2**self.bits - 1))
-        self.tables = [self._table(letter) for letter in letters.tolist()]
+        self.table = np.stack([self._table(letter) for letter in letters.tolist()], axis=1)
 
     def pack(self, rows: Rows) -> Packed:
         """Rows as words."""
@@ -53,13 +53,13 @@ class Packing:
             rows[:, point] = packed[:, word] >> np.uint64(shift + digit * self.bits) & np.uint64(2**self.bits - 1)
         return rows
 
-    def then(self, packed: Packed, letter: int) -> Packed:
-        """Each map, followed by a letter."""
-        product = np.zeros_like(packed)
-        mask = np.uint64(2 ** (self.digits_in_chunk * self.bits) - 1)
+    def then(self, packed: Packed) -> UInt64[np.ndarray, "map letter word"]:
+        """Each map, followed by each letter."""
+        product = np.zeros((len(packed), self.table.shape[1], self.words), dtype=np.uint64)
+        mask = np.uint64(len(self.table) - 1)
         for word, shift in self.places:
-            chunk = (packed[:, word] >> np.uint64(shift) & mask).astype(np.intp)
-            product[:, word] |= self.tables[letter][chunk] << np.uint64(shift)
+            chunk = packed[:, word] >> np.uint64(shift) & mask
+            product[:, :, word] |= self.table.take(chunk.astype(np.intp), axis=0) << np.uint64(shift)
         return np.asarray(product & self.used)
 
     def _table(self, letter: list[int]) -> UInt64[np.ndarray, " chunk"]:
@@ -109,21 +109,29 @@ class Numbering:
         return self._probe(packed, claim=None)[0]
 
     def _probe(self, packed: Packed, claim: int | None) -> tuple[Numbers, Numbers]:
-        """Whose seat is in each map's slot? In an empty one the first that asks puts its own, if there is a claim."""
-        slot, found = self._hash(packed), np.empty(len(packed), dtype=np.int32)
-        asking = np.arange(len(packed), dtype=np.int32)
+        """Whose seat is in each map's slot? Where it is somebody else's, look in the next."""
+        slot = self._hash(packed)
+        seats = None if claim is None else np.arange(claim, claim + len(packed), dtype=np.int32)
+        found = self._seated(slot, seats)
+        if self.direct:
+            return found, slot
+        asking = np.flatnonzero((self.seats[found] != packed).any(axis=1))
         while len(asking):
-            here = slot[asking]
-            if claim is not None:
-                free = np.flatnonzero(self.slots[here] < 0)[::-1]  # the last to write is the first to ask
-                self.slots[here[free]] = claim + asking[free]
-            found[asking] = seat = self.slots[here]
-            if self.direct:
-                break
-            other = (self.seats[seat] != packed[asking]).any(axis=1)
-            asking = asking[other]
             slot[asking] = (slot[asking] + 1) % len(self.slots)
+            found[asking] = self._seated(slot[asking], None if seats is None else seats[asking])
+            asking = asking[(self.seats[found[asking]] != packed[asking]).any(axis=1)]
         return found, slot
+
+    def _seated(self, slot: Numbers, seats: Numbers | None) -> Numbers:
+        """Whose seat is in these slots? In an empty one the first that asks puts its own, if it has one."""
+        found: np.ndarray = self.slots[slot]
+        if seats is None:
+            return found
+        free = np.flatnonzero(found < 0)
+        asked = slot[free]
+        self.slots[asked[::-1]] = seats[free[::-1]]  # the last to write is the first to ask
+        found[free] = self.slots[asked]
+        return found
 
     def _hash(self, packed: Packed) -> Numbers:
         if self.direct:
@@ -174,8 +182,8 @@ def products(letters: Rows, expected: int, seen: Callable[[int], None] | None = 
     while begin < numbering.taken:
         shell = numbering.known[begin:]
         begin = numbering.taken
-        longer = np.stack([packing.then(shell, letter) for letter in range(len(letters))], axis=1)
-        then.append(numbering.add(longer.reshape(-1, packing.words)).reshape(-1, len(letters)))
+        longer = packing.then(shell).reshape(-1, packing.words)
+        then.append(numbering.add(longer).reshape(-1, len(letters)))
         if seen:
             seen(numbering.taken)
     return Products(packing, numbering, np.concatenate(then))

@@ -1,4 +1,4 @@
-"""Claims S0.1 – S0.7: "Transformers learn shortcuts to automata", Definition 1 and Theorem 1.
+"""Claims S0.1 – S0.13: "Transformers learn shortcuts to automata", its definitions, Theorem 1 and the algebra.
 
 Each function's docstring is the claim; it returns what was measured, and whether that agrees.
 """
@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import torch
 
+from glassformer.algebra import classify, decompose
 from glassformer.algebra.depth import doubling
 from glassformer.automata import Machine, machine, zoo
 from glassformer.compiler.build import Built, compile
@@ -115,6 +116,54 @@ def transformation_semigroup() -> tuple[str, bool]:
     return said, wrong == 0 and refused
 
 
+def krohn_rhodes() -> tuple[str, bool]:
+    """Krohn–Rhodes: every finite automaton is emulated by a cascade of simple-group blocks and flip-flop memories."""
+    machines = [machine(spec) for spec in zoo.SPECIMENS]
+    machines += [zoo.random(1 + seed % 8, letters=1 + seed % 4, seed=seed) for seed in range(60)]
+    rng, positions, wrong, factors = np.random.default_rng(5), 0, 0, set()
+    for each in machines:
+        cascade = decompose(each)
+        words = rng.integers(0, len(each.symbols), (4, 60))
+        for seen in (cascade.run(words, each.start), cascade.evaluate(words, each.start)):
+            positions, wrong = positions + seen.size, wrong + int((seen != each.run(words)).sum())
+        factors |= {f for level in cascade.levels for c in level.components for f in c.group.simple_factors}
+    blocks = ", ".join(sorted(factors))
+    said = f"{len(machines)} cascades, {positions:,} prefixes, {wrong} wrong, stepwise and not; groups: {blocks}"
+    return said, wrong == 0
+
+
+def theorem_2_algebra() -> tuple[str, bool]:
+    """Theorem 2, its algebra: solvable semiautomata need a depth that does not grow with T."""
+    rng, wrong, depths = np.random.default_rng(6), 0, {}
+    for spec in zoo.SPECIMENS:
+        each = machine(spec)
+        cascade = decompose(each)
+        if cascade.depth is None:
+            continue
+        depths[spec] = cascade.depth
+        for length in (64, 512, 2048):  # the same tables and the same steps for all
+            words = rng.integers(0, len(each.symbols), (2, length))
+            wrong += int((cascade.evaluate(words, each.start) != each.run(words)).sum())
+    deepest = max(depths, key=depths.__getitem__)
+    said = (
+        f"{len(depths)} solvable machines of the zoo, words of 64 to 2,048 letters by the same number of steps, "
+        f"{wrong} wrong; the deepest is {deepest}: {depths[deepest]}"
+    )
+    return said, wrong == 0
+
+
+def theorems_3_and_4_algebra() -> tuple[str, bool]:
+    """Theorems 3 and 4, their algebra: the gridworld has no groups, so needs less; A5 and up are not solvable."""
+    grids = {n: classify(zoo.gridworld(n)) for n in (4, 9, 20)}
+    free = all(found.complexity.aperiodic for found in grids.values())
+    levels = ", ".join(f"gridworld({n}): {found.depth['cascade']} levels" for n, found in grids.items())
+    specs = ("symmetric(3)", "alternating(4)", "symmetric(4)", "alternating(5)", "symmetric(5)", "transformations(5)")
+    solvable = {spec: bool(classify(spec).complexity.solvable) for spec in specs}
+    hard = [spec for spec, is_solvable in solvable.items() if not is_solvable]
+    said = f"{levels}, all of memories alone: {'yes' if free else 'no'}; not solvable: {', '.join(hard)}"
+    return said, free and hard == ["alternating(5)", "symmetric(5)", "transformations(5)"]
+
+
 CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
     "S0.1": simulation,
     "S0.2": memory_unit,
@@ -123,6 +172,9 @@ CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
     "S0.5": theorem_1,
     "S0.6": length_by_depth,
     "S0.7": transformation_semigroup,
+    "S0.8": krohn_rhodes,
+    "S0.12": theorem_2_algebra,
+    "S0.13": theorems_3_and_4_algebra,
 }
 
 

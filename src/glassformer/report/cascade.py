@@ -41,7 +41,7 @@ def _caption(cascade: Cascade) -> list[str]:
     levels = f"{counted(len(machine.states), 'state')} as {counted(len(cascade.levels), 'level')}"
     if cascade.depth is None:
         return [f"{levels}; not every group is solvable, so no constant depth is known"]
-    return [f"{levels}; a transformer follows it in {counted(cascade.depth, 'layer')}, however long the word"]
+    return [f"{levels}; a transformer can follow it in {counted(cascade.depth, 'layer')}, however long the word"]
 
 
 def _card(cascade: Cascade, number: int, top: float) -> tuple[float, list[str]]:
