@@ -7,11 +7,11 @@ BIN := .venv/bin
 demo: .venv/ready
 	@rm -rf demo
 	$(BIN)/glassformer classify "regex:(ab)*"
-	$(BIN)/glassformer compile "regex:(ab)*" --length 100 --out demo/abab
+	$(BIN)/glassformer compile "regex:(ab)*" --length 100 --method log --out demo/abab
 	$(BIN)/glassformer verify demo/abab
 	$(BIN)/glassformer run demo/abab abba
 	$(BIN)/glassformer show demo/abab
-	$(BIN)/glassformer compile "gridworld(4)" --length 100 --out demo/gridworld
+	$(BIN)/glassformer compile "gridworld(4)" --length 1000 --out demo/gridworld
 	$(BIN)/glassformer verify demo/gridworld
 	$(BIN)/glassformer show demo/gridworld
 

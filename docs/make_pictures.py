@@ -24,7 +24,7 @@ def pattern_panel(pattern: np.ndarray, left: float, top: float, title: str) -> l
 
 def abab() -> str:
     """The five patterns of (ab)* on a word that goes wrong, and the answer after every letter."""
-    built = glassformer.compile("regex:(ab)*", length=32)
+    built = glassformer.compile("regex:(ab)*", length=32, method="log")
     word = "ab" * 11 + "b" + "ab" * 4 + "a"
     trace = built.model.trace(built.tokens(built.machine.encode(word)[None]))
     labels = built.run(word)[1]

@@ -45,7 +45,7 @@ def test_help_shows_the_commands_and_how_to_start(shell: Shell) -> None:
 
 
 def test_compile_verify_run_and_show(shell: Shell) -> None:
-    made = shell.json("compile", "regex:(ab)*", "--length", "20", "--out", "m")
+    made = shell.json("compile", "regex:(ab)*", "--length", "20", "--method", "log", "--out", "m")
     keys = {"theorem", "method", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"}
     assert keys <= made.keys()
     assert (made["layers"], made["heads"], made["exact_length"], made["method"]) == (5, 1, 20, "log")
@@ -64,7 +64,7 @@ def test_compile_verify_run_and_show(shell: Shell) -> None:
 
 
 def test_show_explains_in_words(shell: Shell) -> None:
-    shell("compile", "gridworld(4)", "--length", "10", "--out", "m")
+    shell("compile", "gridworld(4)", "--length", "10", "--method", "log", "--out", "m")
     text, _ = shell("show", "m")
     for words in ("look 8 back", "compose", "now", "past", "angles", "Exact for every word of up to 10 letters"):
         assert words in text
@@ -95,7 +95,7 @@ def test_zoo_lists_machines_and_shows_one(shell: Shell) -> None:
 @pytest.mark.parametrize("suffix", ["json", "dot", "hoa", "att"])
 def test_convert_writes_files_that_are_specs_again(shell: Shell, suffix: str) -> None:
     shell("convert", "regex:a(ab)*", f"m.{suffix}")
-    made = shell.json("compile", f"m.{suffix}", "--length", "9", "--out", "m")
+    made = shell.json("compile", f"m.{suffix}", "--length", "9", "--method", "log", "--out", "m")
     assert made["layers"] == 4
     assert shell.json("run", "m", "aaba")["outputs"] == [True, False, True, False]
 
@@ -121,7 +121,7 @@ def test_claims_are_listed_and_run(shell: Shell) -> None:
         (["classify", "transformations(7)", "--most-images", "9", "--svg", "x.svg"], "no cascade to draw"),
         (["verify", "n" * 300], "cannot be a folder: File name too long"),
         (["compile", "parity", "--dtype", "int4"], "not 'int4'"),
-        (["compile", "gridworld(20)", "--dtype", "bfloat16"], "use dtype"),
+        (["compile", "gridworld(20)", "--method", "log", "--dtype", "bfloat16"], "use dtype"),
         (["compile", "nowhere.json"], "nowhere.json"),
         (["verify", "nowhere"], "there is no folder nowhere"),
         (["run", "nowhere", "ab"], "there is no folder nowhere"),

@@ -12,9 +12,12 @@ from glassformer.errors import InputError
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Puts the data at the path in one step; what was there before stays until then."""
+    """Puts the data at the path in one step; what was there before stays until then. Devices are just written to."""
     try:
         target = path.resolve()  # a link goes on pointing at the file
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(data)  # a device or a pipe must not be replaced by a file
+            return
         temporary = _beside(target)
         try:
             _write_through(temporary, data)

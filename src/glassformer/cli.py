@@ -144,7 +144,7 @@ def classify(
     """Say what a machine is made of, how hard it is, and how shallow a transformer for it can be."""
     from glassformer.algebra import classify as judge
 
-    limits = Limits(most_elements, most_images, most_rows, seconds)
+    limits = Limits(elements=most_elements, images=most_images, rows=most_rows, seconds=seconds)
     with progress_bar("searching") as advance:
         found = judge(machine(spec), length, merge, limits, lambda what, done, most: advance(done, most))
     if drawing is not None:
@@ -169,7 +169,8 @@ def show_classification(found: Classification, spec: str) -> None:
     """One table of facts, one of the cascade's levels."""
     told = found.to_json()
     table = Table(title=spec, show_header=False, box=box.SIMPLE)
-    minimal = "" if found.judged is found.machine else f"; {told['minimal_states']:,} when minimal"
+    fewer = told["minimal_states"] < told["states"]
+    minimal = f"; {told['minimal_states']:,} when minimal" if fewer else ""
     table.add_row("states", f"{told['states']:,}{minimal}")
     if found.monoid:
         classes = ", ".join(f"{number:,} {kind}" for kind, number in told["green"].items())
@@ -193,7 +194,7 @@ def show_classification(found: Classification, spec: str) -> None:
     for note in found.notes:
         table.add_row("note", note)
     out.print(table)
-    if found.plain:
+    if found.components():
         show_cascade(found)
 
 
@@ -214,7 +215,7 @@ def show_cascade(found: Classification) -> None:
 def compile(
     spec: Spec,
     length: Annotated[int, typer.Option(help="Longest word for which the model must be exact.")] = 128,
-    method: Annotated[str, typer.Option(help="auto or log.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, log or cascade.")] = "auto",
     dtype: Annotated[str, typer.Option(help="float32, float64, float16 or bfloat16.")] = "float32",
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Save the model here.")] = None,
     as_json: AsJson = False,

@@ -101,6 +101,7 @@ def test_words_may_be_empty_and_batches_of_any_shape() -> None:
     [
         (Limits(images=10), "images of the states stopped at a limit, with"),
         (Limits(rows=50), r"more than 50 table rows, the limit \(\d+ were found\)"),
+        (Limits(points=7), "more than 7 points of one group, the limit"),
         (Limits(seconds=0), "stopped at a limit|seconds, the limit, were over"),
     ],
 )

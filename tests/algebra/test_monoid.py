@@ -39,7 +39,7 @@ def test_words_are_shortest_and_make_their_elements(given_machine: Machine) -> N
     for length in range(4):
         for letters in itertools.product(given_machine.symbols, repeat=length):
             image = [given_machine.run(letters, q)[-1] if letters else q for q in range(len(given_machine.states))]
-            first.setdefault(np.array(image, dtype=np.int64).tobytes(), "".join(letters))
+            first.setdefault(np.array(image, dtype=np.uint8).tobytes(), "".join(letters))
     for element, row in enumerate(ours.elements):
         word = ours.word(element)
         if row.tobytes() in first:

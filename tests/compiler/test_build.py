@@ -12,7 +12,7 @@ from glassformer.nn import files
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_a_built_model_comes_back_from_its_folder(tmp_path: Path, dtype: str) -> None:
-    built = compile("dyck(pairs=1, depth=3)", 30, dtype=dtype)
+    built = compile("dyck(pairs=1, depth=3)", 30, "log", dtype)
     built.save(tmp_path / "dyck")
     loaded = Built.load(tmp_path / "dyck")
     assert loaded.certificate == built.certificate
@@ -69,13 +69,13 @@ def test_an_edited_model_is_not_cast() -> None:
 
 
 def test_a_changed_model_says_so_after_saving_too(tmp_path: Path) -> None:
-    built = compile("gridworld(20)", 64)
+    built = compile("gridworld(20)", 64, "log")
     assert not built.changed
     built.model.bfloat16()
     assert built.changed
     built.save(tmp_path / "m")
     assert Built.load(tmp_path / "m").changed
-    compile("gridworld(20)", 64).save(tmp_path / "m")
+    compile("gridworld(20)", 64, "log").save(tmp_path / "m")
     assert not Built.load(tmp_path / "m").changed
 
 
@@ -86,7 +86,7 @@ def test_layers_do_not_share_their_weights() -> None:
 
 
 def test_batches_of_any_shape_come_back_in_that_shape() -> None:
-    built = compile("gridworld(4)", 12)
+    built = compile("gridworld(4)", 12, "log")
     for shape in ((12,), (0, 12), (3, 12), (2, 3, 7), (4, 0)):
         words = np.random.default_rng(0).integers(0, 3, shape).astype(np.uint8)
         assert built.states(words).shape == shape
@@ -94,14 +94,14 @@ def test_batches_of_any_shape_come_back_in_that_shape() -> None:
 
 
 def test_autocast_does_not_round_a_built_model() -> None:
-    built = compile("gridworld(20)", 60)
+    built = compile("gridworld(20)", 60, "log")
     words = np.random.default_rng(0).integers(0, 3, (20, 60))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert (built.states(words) == built.machine.run(words)).all()
 
 
 def test_the_description_names_what_each_part_reads_and_writes() -> None:
-    built = compile(machine("gridworld(4)"), 20)
+    built = compile(machine("gridworld(4)"), 20, "log")
     told = describe(built.model, built.certificate)
     layers = told.layers
     assert (told.tokens_write, told.positions_write) == (["now"], ["first", "angles", "early"])

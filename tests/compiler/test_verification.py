@@ -11,7 +11,7 @@ from glassformer.errors import InputError
 
 
 def test_one_wrong_weight_is_found_and_described() -> None:
-    built = compile("gridworld(4)", 64)
+    built = compile("gridworld(4)", 64, "log")
     with torch.no_grad():
         built.model.blocks[3].mlp.W_out[0, 0] += 1  # type: ignore[union-attr,operator,index]
     report = verify(built, words=50)

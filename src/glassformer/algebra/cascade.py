@@ -16,7 +16,7 @@ and the latest write. It is what the constant-depth transformer is made after.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -262,12 +262,14 @@ def tabulated(whole: Holonomy, watch: Watch | None = None) -> Cascade:
         for letter in range(letters):
             below: set[tuple[int, int]] = set()
             for old, new in pairs[letter]:
+                olds = whole.tiles[old] if level_of[old] == k else (old,)
+                move = None
                 if level_of[new] == k:
-                    move = _move(whole, old, new, letter)
+                    move = _move(whole, old, new, letter, len(olds))
                     is_reset = whole.images.then[letter][old] != new
                     key = (old * sets + new) * letters + letter
                     rows.append((key, of[new], move, is_reset))
-                below.update(_refined(whole, level_of, k, old, new, letter))
+                below.update(_refined(whole.tiles[new], olds, new, move))
             pairs[letter] = below
             count += len(below)
             watch("table rows", count, watch.limits.rows)
@@ -282,34 +284,29 @@ def tabulated(whole: Holonomy, watch: Watch | None = None) -> Cascade:
     return Cascade(whole, levels, tiles, number_of_level[level_of])
 
 
-def _move(whole: Holonomy, old: int, new: int, letter: int) -> tuple[int, ...]:
-    """What a letter does to the place of the tile, when the set before is `old` and the set after is `new`."""
+def _move(whole: Holonomy, old: int, new: int, letter: int, places: int) -> tuple[int, ...]:
+    """What a letter does to each place of a tile, when the set before is `old` and the set after is `new`."""
     then, tiles, masks = whole.images.then[letter], whole.tiles, whole.images.masks
     if then[old] == new:
         place = {tile: i for i, tile in enumerate(tiles[new])}
         return tuple([place[then[tile]] for tile in tiles[old]])
     image = masks[then[old]]
     target = next(i for i, tile in enumerate(tiles[new]) if image & ~masks[tile] == 0)
-    return (target,) * len(tiles[new])
+    return (target,) * places
 
 
 def _refined(
-    whole: Holonomy, level_of: list[int], k: int, old: int, new: int, letter: int
+    tiles: Sequence[int], olds: Sequence[int], new: int, move: tuple[int, ...] | None
 ) -> Iterator[tuple[int, int]]:
-    """The pairs of sets that (old, new) may become on the level below."""
-    tiles = whole.tiles
-    olds = tiles[old] if level_of[old] == k else (old,)
-    if level_of[new] != k:
-        return ((tile, new) for tile in olds)
-    move = _move(whole, old, new, letter)
-    if whole.images.then[letter][old] == new:
-        return ((tile, tiles[new][place]) for tile, place in zip(olds, move, strict=True))
-    return ((tile, tiles[new][move[0]]) for tile in olds)
+    """The pairs of sets that follow on the level below, for each tile of the old set and the place it moves to."""
+    if move is None:
+        return ((old, new) for old in olds)
+    return ((old, tiles[move[place]]) for place, old in enumerate(olds))
 
 
 def _level(whole: Holonomy, rows: list[tuple[int, int, tuple[int, ...], bool]]) -> Level:
     occurring, component = np.unique([component for _, component, _, _ in rows], return_inverse=True)
-    places = max(len(move) for _, _, move, _ in rows)
+    places = max(whole.components[i].points for i in occurring)
     return Level(
         [whole.components[i] for i in occurring],
         keys=np.array([key for key, _, _, _ in rows]),

@@ -122,9 +122,10 @@ def classify(
             notes.append(f"{error}; {otherwise}")
             return None
 
-    hardness = complexity(judged, images(judged, watch.again()))
+    found = images(judged, watch.again())
+    hardness = complexity(judged, found, watch.again())
     if hardness.of_circuits is None:
-        notes.append(f"the class is not decided by the first {watch.limits.images:,} images of the states")
+        notes.append(f"the class is not decided by the first {len(found.masks):,} images of the states")
     plain = within_limits(
         lambda watch: tabulated(holonomy(machine, watch), watch), "no cascade, but Theorem 1 holds for every machine"
     )

@@ -17,6 +17,7 @@ from typing import Final
 
 from glassformer.algebra.groups import Group, Permutation, power, then
 from glassformer.algebra.images import Images, carry, points, turns
+from glassformer.algebra.limits import Watch
 from glassformer.automata import Semiautomaton
 
 
@@ -66,10 +67,15 @@ class Complexity:
         return AC0 if self.quasi_aperiodic else ACC0
 
 
-def complexity(machine: Semiautomaton, found: Images) -> Complexity:
+def complexity(machine: Semiautomaton, found: Images, watch: Watch | None = None) -> Complexity:
     """The three properties; one that fails among some of the images fails among all."""
-    aperiodic = quasi_aperiodic = solvable = True
-    for members in sorted(found.connected(), key=lambda members: found.masks[members[0]].bit_count()):
+    watch = watch or Watch()
+    aperiodic = quasi_aperiodic = solvable = complete = True
+    components = sorted(found.connected(), key=lambda members: found.masks[members[0]].bit_count())
+    for done, members in enumerate(components):
+        if not watch.still("components", done, len(components)):
+            complete = False
+            break
         walk = carry(members, points(found.masks[members[0]]), found.then, machine.delta.tolist())
         ways = {
             (turn, walk.steps[here] + 1 - walk.steps[there])
@@ -81,8 +87,11 @@ def complexity(machine: Semiautomaton, found: Images) -> Complexity:
         aperiodic = False
         quasi_aperiodic = quasi_aperiodic and _length_decides(degree, ways)
         if degree > 4 and solvable:
+            if not watch.still("points of one group", degree, watch.limits.points):
+                complete = False
+                continue
             solvable = Group.of(degree, {turn for turn, _ in ways}).solvable
-    undecided = None if not found.complete else True
+    undecided = True if found.complete and complete else None
     return Complexity(*(undecided if so_far else False for so_far in (aperiodic, quasi_aperiodic, solvable)))
 
 

@@ -83,13 +83,13 @@ class Group:
     def giant(self) -> str | None:
         """S or A, if this is the symmetric or the alternating group of 8 or more points that it moves.
 
-        Random elements prove it, which is quick; if they do not (it is most unlikely), the long way finds it too.
+        Random elements prove it, which is quick; if they do not (one time in 10¹²), the long way finds it too.
         """
         if len(self.moved) < 8:
             return None
         place = {point: i for i, point in enumerate(self.moved)}
         compact = tuple(tuple(place[g[point]] for point in self.moved) for g in self.generators)
-        if not _sympy(len(self.moved), compact).is_alt_sym():
+        if not _sympy(len(self.moved), compact).is_alt_sym(eps=1e-12):
             return None
         return "A" if all(_is_even(g) for g in self.generators) else "S"
 
@@ -171,7 +171,7 @@ class Group:
     @cached_property
     def elements(self) -> Integer[np.ndarray, "element point"]:
         """All elements as permutations."""
-        return self.listed.rows()
+        return self.listed.rows().astype(np.int64)
 
     @cached_property
     def inverses(self) -> Integer[np.ndarray, " element"]:
@@ -205,49 +205,83 @@ class Counter:
 
 
 def _counter(group: Group, upper: Group, lower: Group) -> Counter:
-    """H/N for H = upper and N = lower, by choosing independent elements whose orders in H/N are as large as possible.
-
-    For each prime p in turn: among the elements of H/N whose order is a power of p, take one of largest order that
-    has no power but 1 in common with what is spanned so far. In a finite abelian p-group this ends with a basis.
-    """
+    """H/N for H = upper and N = lower, as a product of cyclic groups of prime power order."""
     inside, normal = group.subset(upper), group.subset(lower)
-    coset = np.full(group.order, -1)
-    for element in inside:  # each coset under the number of its first element
-        if coset[element] < 0:
-            coset[group.multiply(normal, element)] = element
-    moduli: list[int] = []
-    span = np.array([0])  # representatives of what is spanned, in the order of their counts
+    coset = _cosets(group, inside, normal)
     index = len(inside) // len(normal)
-    representatives = np.unique(coset[inside])
-    orders = {int(c): _order(group, coset, int(c)) for c in representatives}
+    generators = group.listed.number(np.array(upper.generators)).tolist()
+    moduli: list[int] = []
+    span = np.array([0])  # an element for each count, in the order of the counts
     for prime in sorted(set(_primes(index))):
-        part = sorted((c for c in orders if _is_power(orders[c], prime)), key=lambda c: -orders[c])
-        for candidate in part:
-            powers = _powers(group, candidate, orders[candidate])
-            if orders[candidate] > 1 and not set(coset[powers[1:]].tolist()) & set(coset[span].tolist()):
-                moduli.append(orders[candidate])
-                span = group.multiply(span[:, None], powers[None, :]).ravel()
-    steps = np.zeros((group.order, len(moduli)), dtype=np.int64)
+        order = prime ** _primes(index).count(prime)
+        rest = index // order
+        parts = [_power(group, g, rest * pow(rest, -1, order)) for g in generators]
+        basis = _basis(group, coset, parts, prime)
+        moduli += [len(powers) for powers in basis]
+        for powers in basis:
+            span = group.multiply(span[:, None], powers[None, :]).ravel()
     counts = np.stack(np.unravel_index(np.arange(index), moduli), axis=-1) if moduli else np.zeros((1, 0), dtype=int)
     place = np.empty(group.order, dtype=np.int64)
     place[coset[span]] = np.arange(index)
+    steps = np.zeros((group.order, len(moduli)), dtype=np.int64)
     steps[inside] = counts[place[coset[inside]]]
     return Counter(tuple(moduli), steps, span)
 
 
-def _powers(group: Group, element: int, order: int) -> Elements:
-    powers = [0]
-    for _ in range(order - 1):
-        powers.append(int(group.multiply(powers[-1], element)))
-    return np.array(powers)
+def _cosets(group: Group, inside: Elements, normal: Elements) -> Elements:
+    """For each element of H, the smallest number in its coset of N; −1 outside H."""
+    coset = np.full(group.order, -1)
+    if len(normal) ** 2 <= len(inside):
+        coset[inside] = np.min([group.multiply(n, inside) for n in normal], axis=0)
+        return coset
+    for element in np.sort(inside):
+        if coset[element] < 0:
+            coset[group.multiply(normal, element)] = element
+    return coset
 
 
-def _order(group: Group, coset: Elements, element: int) -> int:
-    """The order of a coset in the quotient."""
-    order, power = 1, element
-    while coset[power] != coset[0]:
-        order, power = order + 1, int(group.multiply(power, element))
+def _basis(group: Group, coset: Elements, generators: list[int], prime: int) -> list[Elements]:
+    """Independent elements that span an abelian p-group modulo N; each as the list of its powers.
+
+    Take the generator b whose order p^s is largest modulo what is spanned so far. Its power b^(p^s) is spanned, by
+    counts that are all divisible by p^s; so b can be divided by an element d of the span such that b/d has order p^s.
+    """
+    basis: list[Elements] = []
+    span, counts = np.array([0]), np.zeros((1, 0), dtype=np.int64)
+    while True:
+        spanned = {int(c): i for i, c in enumerate(coset[span])}
+        orders = [_order_modulo(group, coset, spanned, g, prime) for g in generators]
+        order = max(orders, default=1)
+        if order == 1:
+            return basis
+        best = generators[orders.index(order)]
+        excess = counts[spanned[int(coset[_power(group, best, order)])]]
+        for powers, count in zip(basis, excess // order, strict=True):
+            best = int(group.multiply(best, powers[-int(count) % len(powers)]))
+        powers = _powers(group, best, order)
+        basis.append(powers)
+        span = group.multiply(span[:, None], powers[None, :]).ravel()
+        counts = np.stack(np.unravel_index(np.arange(len(span)), [len(p) for p in basis]), axis=-1)
+
+
+def _order_modulo(group: Group, coset: Elements, spanned: dict[int, int], element: int, prime: int) -> int:
+    order = 1
+    while int(coset[element]) not in spanned:
+        order, element = order * prime, _power(group, element, prime)
     return order
+
+
+def _power(group: Group, element: int, exponent: int) -> int:
+    return int(group.listed.number(np.array([power(tuple(group.elements[element].tolist()), exponent)]))[0])
+
+
+def _powers(group: Group, element: int, count: int) -> Elements:
+    """1, x, x², …: so many of them."""
+    powers, step = np.array([0]), element
+    while len(powers) < count:
+        powers = np.concatenate([powers, group.multiply(powers, step)])
+        step = int(group.multiply(step, step))
+    return powers[:count]
 
 
 def _perfect_factors(perfect: Group) -> tuple[str, ...]:
@@ -255,7 +289,7 @@ def _perfect_factors(perfect: Group) -> tuple[str, ...]:
     if perfect.order == math.factorial(len(perfect.moved)) // 2:
         return (f"A{len(perfect.moved)}",)
     if perfect.order > MOST_ELEMENTS:
-        return (f"perfect group of order {perfect.order}",)
+        return (f"perfect of order {perfect.order}, not split",)
     normal = Group(perfect.degree, ())
     for representative in _class_representatives(perfect):
         larger = _normal_closure(perfect, (*normal.generators, representative))
@@ -377,12 +411,6 @@ def _primes(number: int) -> list[int]:
     from sympy import factorint
 
     return [int(p) for p, k in sorted(factorint(number).items()) for _ in range(k)]
-
-
-def _is_power(number: int, prime: int) -> bool:
-    while number % prime == 0:
-        number //= prime
-    return number == 1
 
 
 def _as_sympy(permutation: Permutation) -> object:

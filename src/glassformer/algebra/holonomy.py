@@ -51,11 +51,7 @@ class Holonomy:
 
     def component_of(self) -> list[int]:
         """The number of each set's component; −1 for a single state."""
-        of = [-1] * len(self.tiles)
-        for i, component in enumerate(self.components):
-            for member in component.members:
-                of[member] = i
-        return of
+        return _numbers([component.members for component in self.components], len(self.tiles))
 
 
 def holonomy(machine: Semiautomaton, watch: Watch | None = None) -> Holonomy:
@@ -76,7 +72,11 @@ def holonomy(machine: Semiautomaton, watch: Watch | None = None) -> Holonomy:
         frames = carry(members, largest_inside(members[0]), found.then, found.then).frames
         for member, frame in frames.items():
             tiles[member] = frame
-        groups.append(Group.of(len(tiles[members[0]]), {turn for _, _, turn in turns(frames, found.then, found.then)}))
+        degree = len(tiles[members[0]])
+        found_turns = {turn for _, _, turn in turns(frames, found.then, found.then)} - {tuple(range(degree))}
+        if found_turns:
+            watch("points of one group", degree, watch.limits.points)
+        groups.append(Group.of(degree, found_turns))
     of = _numbers(classes, len(tiles))
     levels = _levels(len(classes), _arrows(found, classes, tiles, of), same_level=set())
     components = [Component(*parts) for parts in zip(classes, groups, levels, strict=True)]

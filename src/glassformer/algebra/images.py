@@ -16,7 +16,7 @@ from jaxtyping import Integer
 
 from glassformer.algebra.graphs import strong_components
 from glassformer.algebra.groups import Permutation
-from glassformer.algebra.limits import TooLargeError, Watch
+from glassformer.algebra.limits import Watch
 from glassformer.automata import Semiautomaton
 
 Frame: TypeAlias = tuple[int, ...]
@@ -55,7 +55,8 @@ def images(machine: Semiautomaton, watch: Watch | None = None) -> Images:
     number = {masks[0]: 0}
     then: list[list[int]] = [[] for _ in machine.symbols]
     for done, mask in enumerate(masks):  # it grows while we walk along it: breadth first
-        if len(masks) > watch.limits.images or (done % 256 == 0 and not _within_limits(watch, len(masks))):
+        most = watch.limits.images
+        if len(masks) > most or (done % 256 == 0 and not watch.still("images", len(masks), most)):
             break
         octets = mask.to_bytes(len(by_byte[0]), "little")
         for tables, row in zip(by_byte, then, strict=True):
@@ -76,14 +77,6 @@ def images(machine: Semiautomaton, watch: Watch | None = None) -> Images:
     for row, letter in zip(then, machine.delta.tolist(), strict=True):
         row += [number[1 << letter[mask.bit_length() - 1]] for mask in singles]
     return Images(masks, then, complete)
-
-
-def _within_limits(watch: Watch, found: int) -> bool:
-    try:
-        watch("images", found, watch.limits.images)
-    except TooLargeError:
-        return False
-    return True
 
 
 def _images_of_bytes(letter: list[int]) -> list[list[int]]:

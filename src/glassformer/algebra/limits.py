@@ -23,6 +23,8 @@ class Limits:
     """Images of the state set."""
     rows: int = 500_000
     """Rows of the cascade's tables."""
+    points: int = 2_000
+    """Points that a group may move."""
     seconds: float = 60.0
     """Time."""
 
@@ -43,6 +45,14 @@ class Watch:
             raise TooLargeError(f"{self.limits.seconds:g} seconds, the limit, were over after {done:,} {what}")
         if self.show:
             self.show(what, done, limit)
+
+    def still(self, what: str, done: int, limit: int) -> bool:
+        """Whether the search may go on."""
+        try:
+            self(what, done, limit)
+        except TooLargeError:
+            return False
+        return True
 
     def again(self) -> Watch:
         """The same for another search: the time starts anew."""

@@ -19,6 +19,7 @@ Packed: TypeAlias = UInt64[np.ndarray, "map word"]
 Numbers: TypeAlias = Integer[np.ndarray, " map"]
 
 CHUNK = 12  # bits that are looked up at once
+AT_ONCE = 2**18  # products that are made at once
 
 
 class Packing:
@@ -27,7 +28,7 @@ class Packing:
     def __init__(self, letters: Rows) -> None:
         self.points = letters.shape[1]
         self.bits = max(1, (self.points - 1).bit_length())
-        self.digits_in_chunk = CHUNK // self.bits
+        self.digits_in_chunk = max(1, CHUNK // self.bits)
         chunks = range(0, self.points, self.digits_in_chunk)
         in_word = 64 // (self.digits_in_chunk * self.bits)
         self.places = [(i // in_word, i % in_word * self.digits_in_chunk * self.bits) for i in range(len(chunks))]
@@ -46,7 +47,7 @@ class Packing:
 
     def unpack(self, packed: Packed) -> Rows:
         """Words as rows."""
-        rows = np.empty((len(packed), self.points), dtype=np.int64)
+        rows = np.empty((len(packed), self.points), dtype=np.min_scalar_type(self.points - 1))
         for point in range(self.points):
             chunk, digit = divmod(point, self.digits_in_chunk)
             word, shift = self.places[chunk]
@@ -79,7 +80,7 @@ class Numbering:
     """
 
     def __init__(self, bits: int, words: int, expected: int) -> None:
-        self.direct = bits <= 62 and 2**bits <= 8 * expected
+        self.direct = 2 ** min(bits, 62) <= min(8 * expected, 2**26)
         self.slots = np.full(2**bits if self.direct else 1024, -1, dtype=np.int32)
         self.seats = np.empty((256, words), dtype=np.uint64)  # the maps by number, and room for more
         self.taken = 0
@@ -180,8 +181,8 @@ def products(letters: Rows, expected: int, seen: Callable[[int], None] | None = 
     then: list[np.ndarray] = []
     begin = 0
     while begin < numbering.taken:
-        shell = numbering.known[begin:]
-        begin = numbering.taken
+        shell = numbering.known[begin : begin + AT_ONCE // len(letters) + 1]
+        begin += len(shell)
         longer = packing.then(shell).reshape(-1, packing.words)
         then.append(numbering.add(longer).reshape(-1, len(letters)))
         if seen:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Integer
@@ -18,6 +19,9 @@ from glassformer.algebra.limits import Watch
 from glassformer.algebra.maps import Products, products
 from glassformer.automata import Semiautomaton
 from glassformer.errors import InputError
+
+MOST_NUMBERS: Final = 2**28
+"""Of all elements together, each with a number for each state."""
 
 
 @dataclass(frozen=True)
@@ -86,5 +90,5 @@ class Monoid:
 def monoid(machine: Semiautomaton, watch: Watch | None = None) -> Monoid:
     """The transition monoid, if it is within the limits."""
     watch = watch or Watch()
-    most = watch.limits.elements
+    most = min(watch.limits.elements, MOST_NUMBERS // len(machine.states))
     return Monoid(machine, products(machine.delta, most, lambda found: watch("elements", found, most)))

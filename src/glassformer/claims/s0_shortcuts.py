@@ -63,7 +63,7 @@ def recurrent_is_exact() -> tuple[str, bool]:
 def shortcut() -> tuple[str, bool]:
     """A shortcut is a correct solution whose depth is o(T): a family of models is one or not."""
     counter, lengths = zoo.cyclic(5), [8, 16, 32, 64, 128, 256]
-    built = {length: compile(counter, length) for length in lengths}
+    built = {length: compile(counter, length, "log") for length in lengths}
     log = [Member(t, b.certificate.layers, verify(b, words=40).wrong) for t, b in built.items()]
     unrolled = [Member(t, t, wrong_of_recurrent(counter, t)) for t in lengths]  # one layer a letter
     three = [Member(t, 3, verify(cut(b, 3), words=40).wrong) for t, b in built.items()]
@@ -77,7 +77,7 @@ def theorem_1() -> tuple[str, bool]:
     wrong, positions, within = 0, 0, True
     for seed in range(12):
         n, length = 2 + seed % 11, (15, 100, 255)[seed % 3]
-        built = compile(zoo.random(n, letters=1 + seed % 5, seed=seed), length)
+        built = compile(zoo.random(n, letters=1 + seed % 5, seed=seed), length, "log")
         report, promised = verify(built, words=40), built.certificate
         wrong, positions = wrong + report.wrong, positions + report.positions
         bits = doubling(length)
@@ -90,7 +90,7 @@ def theorem_1() -> tuple[str, bool]:
 def length_by_depth() -> tuple[str, bool]:
     """The length handled grows exponentially with the depth."""
     deepest = 8
-    built = compile(zoo.cyclic(5), 2**deepest)
+    built = compile(zoo.cyclic(5), 2**deepest, "log")
     words = chosen_words(built.machine, 2**deepest, 50, seed=4)
     longest = {}
     for depth in range(1, deepest + 1):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,10 +14,13 @@ import numpy as np
 import torch
 from jaxtyping import Int, Integer
 
+from glassformer.algebra import Limits, decompose
 from glassformer.algebra.depth import doubling
+from glassformer.algebra.limits import TooLargeError, Watch
 from glassformer.automata import Label, Machine, formats
 from glassformer.automata import machine as machine_of
 from glassformer.automata.semiautomaton import Word
+from glassformer.compiler.cascade import cascade_program
 from glassformer.compiler.certificate import PRECISIONS, Certificate, Margins, margins, torch_dtype
 from glassformer.compiler.log_depth import log_depth
 from glassformer.compiler.stream import Program, Register, refuse_if_too_large
@@ -26,24 +30,34 @@ from glassformer.wording import counted
 
 NUMBERS_AT_ONCE: Final = 2**25
 """Largest activation of one forward pass, in numbers: 128 MiB in float32."""
+QUICK: Final = Limits(images=2_000, rows=20_000, seconds=5.0)
+"""How far `auto` looks for a cascade."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to build: its theorem, and the function from machine and length to a program."""
+    """A way to build: its theorem, the function from machine and length to a program, and why one would take it."""
 
     theorem: str
     program: Callable[[Machine, int], Program]
-    why: Callable[[int], str]
+    why: Callable[[int, int], str]
+    """For a length and the layers that it took."""
 
 
 METHODS: Final = {
     "log": Method(
         "Theorem 1: every semiautomaton, in logarithmic depth",
         log_depth,
-        lambda length: (
+        lambda length, layers: (
             f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} "
-            f"after {counted(doubling(length), 'layer')}"
+            f"after {counted(layers, 'layer')}"
+        ),
+    ),
+    "cascade": Method(
+        "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length",
+        cascade_program,
+        lambda length, layers: (
+            f"solvable: {counted(layers, 'layer')} for words of any length, as many as its cascade is deep"
         ),
     ),
 }
@@ -136,11 +150,32 @@ def compile(
     if method not in ("auto", *METHODS):
         raise InputError(f"method is one of auto, {', '.join(METHODS)}; not {method!r}")
     torch_dtype(dtype)
-    chosen = "log" if method == "auto" else method
-    program = METHODS[chosen].program(machine, length)
+    if method == "auto":
+        return _shallowest(machine, length, dtype)
+    program = METHODS[method].program(machine, length)
     checked = _checked_margins(program, dtype)
     model = program.assemble(torch_dtype(dtype))
-    return Built(model, _certificate(program, model, chosen, length, dtype, checked), machine)
+    why = METHODS[method].why(length, len(program.blocks))
+    return Built(model, _certificate(program, model, method, why, length, dtype, checked), machine)
+
+
+def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
+    """The shallowest model that is exact for this length in this number format, and why it is that one."""
+    depths = {"log": doubling(length)}
+    with contextlib.suppress(TooLargeError):
+        depth = decompose(machine, watch=Watch(QUICK)).depth
+        depths |= {} if depth is None else {"cascade": depth}
+    refused = []
+    for method in sorted(depths, key=lambda name: (depths[name], name != "log")):
+        try:
+            built = compile(machine, length, method, dtype)
+        except InputError as error:
+            refused.append(f"{method} was refused: {error}")
+            continue
+        others = [f"{name} would take {depths[name]}" for name in depths if depths[name] > depths[method]]
+        why = "; ".join([built.certificate.why, *others, *refused])
+        return replace(built, certificate=replace(built.certificate, why=why))
+    raise InputError("; ".join(refused))
 
 
 def _checked_margins(program: Program, dtype: str) -> Margins:
@@ -154,17 +189,17 @@ def _checked_margins(program: Program, dtype: str) -> Margins:
 
 
 def _certificate(
-    program: Program, model: Transformer, method: str, length: int, dtype: str, checked: Margins
+    program: Program, model: Transformer, method: str, why: str, length: int, dtype: str, checked: Margins
 ) -> Certificate:
     shapes = model.config.blocks
     return Certificate(
         theorem=METHODS[method].theorem,
         method=method,
-        why=METHODS[method].why(length),
+        why=why,
         layers=len(shapes),
-        heads=max(shape.heads for shape in shapes),
+        heads=max((shape.heads for shape in shapes), default=0),
         width=model.config.width,
-        mlp=max(sum(shape.mlp) for shape in shapes),
+        mlp=max((sum(shape.mlp) for shape in shapes), default=0),
         parameters=model.parameter_count(),
         dtype=dtype,
         exact_length=length,

@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 
 from glassformer.compiler.instructions import SHARPNESS
-from glassformer.compiler.stream import Head, Program, Units
+from glassformer.compiler.stream import Form, Head, Program, Units
 from glassformer.errors import InputError, whole_number
 
 
@@ -52,6 +52,10 @@ PRECISIONS: Final = {
 }
 
 
+SUM_ERROR_ALLOWED: Final = 0.25
+"""What the circuits that read prefix sums forgive."""
+
+
 def torch_dtype(name: str) -> torch.dtype:
     """The torch format of that name."""
     if name not in PRECISIONS:
@@ -75,6 +79,9 @@ class Margins:
     sums_exact_to: float
     largest_score: float
     scores_finite_to: float
+    sum_error: float
+    """How far rounding can move a sum over the prefix."""
+    sum_error_allowed: float
     answer_lead: float
     """Smallest lead of the right answer's logit."""
     answer_rounding: float
@@ -84,8 +91,11 @@ class Margins:
 
     def in_words(self) -> dict[str, str]:
         """Each margin beside what is needed."""
+        attention = {"attention": f"the right key leads by {self.logit_gap:,.0f}; {self.logit_gap_needed:g} would do"}
+        prefix_sums = {"prefix sums": f"off by {self.sum_error:.2g} at most; {self.sum_error_allowed:g} would do"}
         return {
-            "attention": f"the right key leads by {self.logit_gap:,.0f}; {self.logit_gap_needed:g} would do",
+            **(attention if self.logit_gap < torch.inf else {}),
+            **(prefix_sums if self.sum_error else {}),
             "whole numbers": f"up to {self.largest_integer:,.0f}; exact to {self.integers_exact_to:,.0f}",
             "sums": f"up to {self.largest_sum:,.0f}; exact to {self.sums_exact_to:,.0f}",
             "answer": f"leads by {self.answer_lead:g}; rounding moves it by {self.answer_rounding:.1g} at most",
@@ -102,6 +112,8 @@ class Margins:
             said.append(f"sums reach {self.largest_sum:,.0f}, exact to {self.sums_exact_to:,.0f}")
         if self.largest_score > self.scores_finite_to:
             said.append(f"scores reach {self.largest_score:,.0f}, more than {self.scores_finite_to:,.0f}")
+        if self.sum_error > self.sum_error_allowed:
+            said.append(f"prefix sums may be off by {self.sum_error:.2g}, more than {self.sum_error_allowed:g}")
         if self.rounded_weights:
             said.append(f"{self.rounded_weights:,} weights that must be exact would be rounded")
         if self.answer_lead <= self.answer_rounding:
@@ -124,6 +136,8 @@ def margins(program: Program, precision: Precision) -> Margins:
         sums_exact_to=precision.exact_sums,
         largest_score=max((head.largest_score for head in heads), default=0.0),
         scores_finite_to=precision.largest,
+        sum_error=max((_sum_error(head, precision) for head in heads), default=0.0),
+        sum_error_allowed=SUM_ERROR_ALLOWED,
         answer_lead=lead,
         answer_rounding=rounding,
         rounded_weights=_rounded_weights(program, mlps, precision),
@@ -142,16 +156,30 @@ def _score_error(head: Head, precision: Precision) -> float:
     return terms + head.largest_score * ((head.inexact_terms + 2) * s + u)
 
 
+def _sum_error(head: Head, precision: Precision) -> float:
+    """How far a prefix sum can be off.
+
+    Every weight is 1/Z times the same rounding, and Z is a sum of so many terms, each step of which may be rounded; so
+    is each step of the sum of values; a few more roundings are those of score, exponential, weight and storage.
+    """
+    steps = 2 * head.summands * precision.sum_rounding + 16 * precision.rounding
+    return head.summands * head.largest_summand * steps
+
+
 def _largest_numbers(program: Program, mlp: Units) -> tuple[float, float]:
-    """The largest number stored in a hidden unit, and the largest partial sum of what the units write."""
-    stored = program.stream.largest_each(mlp.read)
-    return float(stored.max()), float((stored @ mlp.write.abs() + mlp.constant.abs()).max())
+    """The largest number stored in a hidden unit, and the largest partial sum inside the matrix products after them."""
+    stored = [*mlp.largest] or [program.stream.largest_each(mlp.read)]
+    summed = [float(program.stream.largest_each(mlp.read).max())]
+    for values, form in zip(stored, (*mlp.deeper, Form(mlp.write, mlp.constant)), strict=True):
+        summed.append(float((values @ form.weight.abs() + form.constant.abs()).max()))
+    return float(max(values.max() for values in stored)), max(summed)
 
 
 def _rounded_weights(program: Program, mlps: list[Units], precision: Precision) -> int:
     """How many weights that carry whole numbers change when they are stored (scores may: the gap allows for it)."""
     exact = [program.tokens, program.read_out.weight, program.read_out.constant]
-    exact += [part for m in mlps for part in (m.read.weight, m.read.constant, m.write, m.constant)]
+    exact += [part for m in mlps for form in (m.read, *m.deeper) for part in (form.weight, form.constant)]
+    exact += [part for m in mlps for part in (m.write, m.constant)]
     exact += [
         part for heads, _ in program.blocks for h in heads for part in (h.value.weight, h.value.constant, h.output)
     ]

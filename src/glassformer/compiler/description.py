@@ -89,4 +89,5 @@ def _head(weights: dict[str, Tensor], prefix: str, head: int, does: str, named: 
 
 def _mlp(weights: dict[str, Tensor], prefix: str, does: str, named: Named) -> MLPWords:
     reads, writes = weights[f"{prefix}W_in"], weights[f"{prefix}W_out"]
-    return MLPWords(does, reads.shape[1], named(reads), named(writes.T))
+    units = reads.shape[1] + sum(bias.shape[0] for name, bias in weights.items() if name.startswith(f"{prefix}b_mid."))
+    return MLPWords(does, units, named(reads), named(writes.T))

@@ -3,7 +3,8 @@
 Heads fetch a register from other positions:
 
     Clock.attend_back     the position a fixed distance back (or the start, if that is nearer)
-    Clock.attend_last     the last position that matches
+    Clock.attend_last     the last position that matches, this one included
+    Clock.attend_last_before   the last one before this one, by two heads
     Clock.flat_sum        all positions so far, summed
 
 Units compute at one position: `units` adds a bent line of linear forms (`ramp`, `step`, `tent`), `table` looks
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import torch
@@ -26,6 +28,9 @@ from glassformer.nn.positions import dyadic_table
 SHARPNESS: Final = 512.0
 """How much a unit of score counts. A gap of 2 then silences all other keys in every precision: exp(−1024) = 0."""
 
+RECENCY: Final = 2 * SHARPNESS
+"""How much one position counts where the latest one wins: exp(−1024) = 0 again."""
+
 Bend: TypeAlias = tuple[tuple[float, float], ...]
 """A bent line Σ slope·relu(x − knot), as its (knot, slope) pairs."""
 
@@ -34,11 +39,17 @@ class Clock:
     """What positions put into the stream, and the heads that use it. Position 0 is the start token.
 
     `angles` holds cos and sin of 2πp/2^k, k = 1 … ⌈log₂ context⌉. `early` says for each distance d whether p < d.
-    `place` is p itself and `share` is log(context − p); both are made only if asked for.
+    `place` is p itself, `share` is log(context − p), `block` and `spot` are p in blocks of √context; made if asked for.
     """
 
     def __init__(
-        self, stream: Stream, context: int, distances: Sequence[int] = (), place: bool = False, share: bool = False
+        self,
+        stream: Stream,
+        context: int,
+        distances: Sequence[int] = (),
+        place: bool = False,
+        share: bool = False,
+        blocks: bool = False,
     ) -> None:
         self.stream, self.context, self.distances = stream, context, list(distances)
         position = torch.arange(context, dtype=torch.float64)[:, None]
@@ -57,7 +68,12 @@ class Clock:
                 (position < torch.tensor(distances)).double(),
                 f"is the start nearer than d = {_few(distances)}?",
             )
-        if place:
+        if blocks:
+            size = math.isqrt(context - 1) + 1
+            tokens = position[1:, 0].long() - 1  # the start is in no block
+            self.block = hold("block", _one_hot(tokens // size), "which block of positions")
+            self.spot = hold("spot", _one_hot(tokens % size), "which position of its block")
+        if place or blocks:
             self.place = hold("place", position, "the position")
         if share:
             self.share = hold("share", (context - position).log(), "log of the positions still to come")
@@ -90,7 +106,7 @@ class Clock:
             f"look {distance} back",
             self.stream.form({self.angles: SHARPNESS * rotation, self.early: SHARPNESS * is_early}),
             self.stream.form({self.angles: same_angles, self.first: is_first}),
-            (source, target),
+            {target: source},
             gap=2.0 * SHARPNESS,
             largest_score=SHARPNESS * (pairs + bonus),
             inexact_terms=2 * pairs,
@@ -102,14 +118,56 @@ class Clock:
         The score is the position, less the whole context where there is no match: later beats earlier by 1,
         a match beats anything else by more.
         """
-        place = self.stream.form({self.place: [[1.0]]})
-        key = Form(
-            SHARPNESS * (place.weight + self.context * match.weight),
-            SHARPNESS * (place.constant + self.context * (match.constant - 1.0)),
-        )
+        key = self._recency(match, self.context)
         always = self.stream.form({self.first: [[0.0]]}, 1.0)
-        largest = SHARPNESS * 2 * self.context
-        return self._head("look at the last match", always, key, (source, target), SHARPNESS, largest, 0)
+        return self._reset_head("", always, key, {target: source}, 2.0)
+
+    def attend_last_before(
+        self, match: Form, source: Register, elsewhere: Register, nearby: Register, no_one: Register
+    ) -> tuple[Head, Head]:
+        """Fetch `source` from the last match *before* this position, which no mask keeps a head from looking at.
+
+        Positions are cut into blocks. One head looks at the last match in an earlier block, or at the start, which is
+        in no block; the other at the last match at another spot of this block, or else at the start, and says by
+        `no_one` that it did. Its answer, if there is one, is the later. With c the context, the scores are
+
+            position + 2c·match − 4c·(same block)
+            position + 2c·match + 4c·(same block) − 8c·(same spot) + 3.5c·(start)
+        """
+        c, block, spot = float(self.context), self.block, self.spot
+        recency, always = self._recency(match, 2 * c), self.stream.form({self.first: [[0.0]]}, 1.0)
+        blocks, spots = torch.eye(block.size).double(), torch.eye(spot.size).double()
+        in_block, at_spot = self.stream.form({block: blocks}), self.stream.form({spot: spots})
+        bonus = self.stream.form({self.first: [[3.5 * c]]})
+        earlier = self._reset_head(
+            " of an earlier block",
+            _beside(always, in_block),
+            _beside(recency, _scaled(in_block, -4 * c)),
+            {elsewhere: source},
+            7.0,
+        )
+        here = self._reset_head(
+            " of this block",
+            _beside(always, in_block, at_spot),
+            _beside(_plus(recency, bonus), _scaled(in_block, 4 * c), _scaled(at_spot, -8 * c)),
+            {nearby: source, no_one: self.first},
+            19.0,
+        )
+        return earlier, here
+
+    def _recency(self, match: Form, bonus: float) -> Form:
+        """The position, and a bonus for a match."""
+        place = self.stream.form({self.place: [[1.0]]})
+        return Form(place.weight + bonus * match.weight, place.constant + bonus * match.constant)
+
+    def _reset_head(
+        self, where: str, query: Form, key: Form, moves: Mapping[Register, Register], contexts: float
+    ) -> Head:
+        """A head whose right key leads by 1; no partial sum of its scores passes so many contexts."""
+        largest = RECENCY * contexts * self.context
+        return self._head(
+            f"conditional reset: the last match{where}", query, _scaled(key, RECENCY), moves, RECENCY, largest, 0
+        )
 
     def flat_sum(self, source: Register, target: Register) -> Head:
         """Sum `source` over all positions so far.
@@ -119,23 +177,43 @@ class Clock:
         """
         query, key = self.stream.form({self.share: [[1.0]]}), self.stream.form({self.first: [[1.0]]})
         largest = math.log(self.context)
-        return self._head("sum over the prefix", query, key, (source, target), 0.0, largest, 1, float(self.context))
+        head = self._head("flat sum", query, key, {target: source}, math.inf, largest, 1, float(self.context))
+        largest_summand = max(abs(source.low), abs(source.high))
+        return replace(head, summands=self.context - 1, largest_summand=largest_summand)
 
     def _head(
         self,
         does: str,
         query: Form,
         key: Form,
-        move: tuple[Register, Register],
+        moves: Mapping[Register, Register],
         gap: float,
         largest_score: float,
         inexact_terms: int,
         gain: float = 1.0,
     ) -> Head:
-        source, target = move
-        eye = torch.eye(source.size, dtype=torch.float64)
-        value, output = self.stream.form({source: gain * eye}), self.stream.into({target: eye})
+        eyes = {target: torch.eye(target.size, dtype=torch.float64) for target in moves}
+        value = _beside(*(self.stream.form({source: gain * eyes[target]}) for target, source in moves.items()))
+        output = torch.cat([self.stream.into({target: eyes[target]}) for target in moves])
         return Head(does, query, key, value, output, gap, largest_score, inexact_terms)
+
+
+def _beside(*forms: Form) -> Form:
+    return Form(torch.cat([form.weight for form in forms], dim=1), torch.cat([form.constant for form in forms]))
+
+
+def _scaled(form: Form, factor: float) -> Form:
+    return Form(factor * form.weight, factor * form.constant)
+
+
+def _plus(first: Form, second: Form) -> Form:
+    return Form(first.weight + second.weight, first.constant + second.constant)
+
+
+def _one_hot(numbers: Tensor) -> Tensor:
+    """One row for each number, below a row of zeros for the start."""
+    rows = torch.nn.functional.one_hot(numbers).double()
+    return torch.cat([torch.zeros(1, rows.shape[1], dtype=torch.float64), rows])
 
 
 def _few(numbers: Sequence[int]) -> str:

@@ -97,8 +97,9 @@ class Form:
 class Head:
     """One attention head, and what its exactness rests on.
 
-    In exact arithmetic the chosen key's score beats every other by `gap`, or the pattern is spread on purpose
-    (`gap` 0); no partial sum of a score passes `largest_score`; `inexact_terms` products of a score are rounded.
+    In exact arithmetic the chosen key's score beats every other by `gap`; no partial sum of a score passes
+    `largest_score`; `inexact_terms` products of a score are rounded. A head that sums has no gap (infinity); instead,
+    `summands` values of at most `largest_summand` are added up.
     """
 
     does: str
@@ -109,6 +110,8 @@ class Head:
     gap: float
     largest_score: float
     inexact_terms: int
+    summands: int = 0
+    largest_summand: float = 0.0
 
     @property
     def width(self) -> int:
@@ -118,21 +121,31 @@ class Head:
 
 @dataclass(frozen=True)
 class Units:
-    """Hidden ReLU units of one MLP: what they read, and what they add to the stream."""
+    """Hidden ReLU units of one MLP: what they read, further hidden layers if any, and what they add to the stream."""
 
     does: str
     read: Form
     write: Float[Tensor, "unit width"]
     constant: Float[Tensor, " width"]
+    deeper: tuple[Form, ...] = ()
+    largest: tuple[Tensor, ...] = ()
+    """The largest value of each unit, layer by layer, where more is known than the ranges of the registers tell."""
 
     def __add__(self, other: Units) -> Units:
-        """Both side by side in one MLP."""
+        """Both side by side in one MLP of one hidden layer."""
+        if self.deeper or other.deeper:
+            raise RuntimeError("only MLPs of one hidden layer are put side by side; write one circuit for both")
         read = Form(
             torch.cat([self.read.weight, other.read.weight], dim=1),
             torch.cat([self.read.constant, other.read.constant]),
         )
         does = "; ".join(dict.fromkeys(text for text in (self.does, other.does) if text))
         return Units(does, read, torch.cat([self.write, other.write]), self.constant + other.constant)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many units each hidden layer has."""
+        return tuple(form.weight.shape[1] for form in (self.read, *self.deeper))
 
 
 @dataclass(frozen=True)
@@ -168,7 +181,7 @@ class Program:
             BlockShape(
                 heads=len(heads),
                 head_width=max((head.width for head in heads), default=1),
-                mlp=(mlp.read.weight.shape[1],) if mlp else (),
+                mlp=mlp.sizes if mlp else (),
             )
             for heads, mlp in self.blocks
         )
@@ -198,6 +211,8 @@ class Program:
                 names = ("W_in", "b_in", "W_out", "b_out")
                 values = (mlp.read.weight, mlp.read.constant, mlp.write, mlp.constant)
                 weights |= {f"blocks.{i}.mlp.{name}": value for name, value in zip(names, values, strict=True)}
+                for j, form in enumerate(mlp.deeper):
+                    weights |= {f"blocks.{i}.mlp.W_mid.{j}": form.weight, f"blocks.{i}.mlp.b_mid.{j}": form.constant}
         with torch.device("meta"):  # no memory and no random numbers for weights that are replaced at once
             model = Transformer(config)
         model.load_state_dict(

@@ -198,3 +198,13 @@ def test_write_keeps_links_and_permissions(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert read(file) == ENDS_IN_A
     assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.json"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    write(EVEN, path)
+    assert os.read(reader, 10_000).decode() == dumps(EVEN, "json")
+    os.close(reader)
+    assert path.is_fifo()

@@ -1,0 +1,101 @@
+"""Theorem 2: exact at every position, as deep as the cascade and no deeper however long the word."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from glassformer.algebra import decompose
+from glassformer.automata import Machine, machine
+from glassformer.automata.zoo import SPECIMENS
+from glassformer.compiler import compile, describe, verify
+from glassformer.compiler.instructions import Clock
+from glassformer.compiler.stream import Answers, Program, Stream
+from glassformer.errors import InputError
+from oracle import ROWS, machine_of
+from strategies import machines
+
+SOLVABLE = [spec for spec in SPECIMENS if decompose(machine(spec)).depth is not None]
+
+
+@pytest.mark.parametrize("spec", SOLVABLE)
+def test_every_solvable_machine_of_the_zoo_is_exact(spec: str) -> None:
+    built = compile(spec, 256, "cascade")
+    assert built.certificate.layers == decompose(machine(spec)).depth
+    assert verify(built, words=6).wrong == 0
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["solvable"]], ids=lambda row: row["name"])
+def test_every_solvable_row_of_the_oracle_is_exact(row: dict[str, int]) -> None:
+    built = compile(machine_of(row), 256, "cascade")
+    assert built.certificate.layers <= row["depth_abelian"]
+    assert verify(built, words=6).wrong == 0
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
+@given(machines(min_states=2, max_states=6, max_letters=3), st.integers(1, 70))
+def test_random_solvable_machines_are_exact(made: Machine, length: int) -> None:
+    assume(decompose(made).solvable)
+    built = compile(made, length, "cascade")
+    report = verify(built, words=6)
+    assert report.wrong == 0, report.first_mistake
+
+
+@pytest.mark.parametrize(
+    "spec", ["permutation_reset(4)", "transformations(4)", "dyck(pairs=2, depth=3)", "divisible(7)"]
+)
+def test_the_depth_is_the_same_for_long_words(spec: str) -> None:
+    short, long = compile(spec, 64, "cascade", "float64"), compile(spec, 2048, "cascade", "float64")
+    assert short.certificate.layers == long.certificate.layers == decompose(machine(spec)).depth
+    assert verify(long, words=2).wrong == 0
+
+
+def test_machines_that_are_not_solvable_are_refused_with_the_group() -> None:
+    with pytest.raises(InputError, match=r"not solvable \(A5\): use method log"):
+        compile("alternating(5)", 20, "cascade")
+
+
+def test_auto_takes_the_shallowest_that_is_exact() -> None:
+    short = compile("permutation_reset(4)", 8)
+    assert (short.certificate.method, short.certificate.layers) == ("log", 3)
+    long = compile("permutation_reset(4)", 100)
+    assert (long.certificate.method, long.certificate.layers) == ("cascade", 4)
+    assert "log would take 7" in long.certificate.why
+    assert compile("alternating(5)", 64).certificate.method == "log"
+    half = compile("parity", 100, dtype="bfloat16")  # a prefix sum is not exact there
+    assert half.certificate.method == "log"
+    assert "cascade was refused: bfloat16 would not be exact" in half.certificate.why
+
+
+def test_a_length_that_a_format_cannot_sum_is_refused_with_one_that_can() -> None:
+    with pytest.raises(InputError, match=r"prefix sums may be off by .*; use dtype float64"):
+        compile("cyclic(7)", 4096, "cascade")
+
+
+def test_the_parts_are_named() -> None:
+    told = describe((built := compile("permutation_reset(4)", 20, "cascade")).model, built.certificate)
+    assert told.layers[0].heads[0].does == "flat sum"
+    assert told.layers[-1].heads[1].does.startswith("conditional reset")
+
+
+@pytest.mark.parametrize("context", [2, 3, 5, 17, 100, 1000])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_last_match_before_this_position_is_found(context: int, dtype: torch.dtype) -> None:
+    rng = np.random.default_rng(context)
+    matches = torch.tensor(rng.random(context) < 0.2)
+    matches[0] = True
+    stream = Stream()
+    names = ("match", "source", "elsewhere", "nearby", "none")
+    match, source, elsewhere, nearby, none = (stream.register(name, 1, "") for name in names)
+    clock = Clock(stream, context, blocks=True)
+    values = torch.randint(1, 100, (context, 1))
+    tokens = stream.into({match: matches[:, None].double(), source: values.double()})
+    program = Program(
+        stream, tokens, clock.table(), stream.form({clock.first: [[0.0]]}), Answers(torch.tensor([0]), tokens[:1])
+    )
+    program.block(*clock.attend_last_before(stream.form({match: [[1.0]]}), source, elsewhere, nearby, none))
+    after = program.assemble(dtype).trace(torch.arange(context)[None])["blocks.0.hook_resid_post"][0]
+    fetched = torch.where(after[:, none.columns] == 1, after[:, elsewhere.columns], after[:, nearby.columns])[:, 0]
+    last = [max(s for s in range(t) if matches[s]) for t in range(1, context)]
+    assert fetched[1:].tolist() == values[last][:, 0].tolist()
