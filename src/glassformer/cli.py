@@ -215,7 +215,7 @@ def show_cascade(found: Classification) -> None:
 def compile(
     spec: Spec,
     length: Annotated[int, typer.Option(help="Longest word for which the model must be exact.")] = 128,
-    method: Annotated[str, typer.Option(help="auto, log or cascade.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, log, cascade or gridworld.")] = "auto",
     dtype: Annotated[str, typer.Option(help="float32, float64, float16 or bfloat16.")] = "float32",
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Save the model here.")] = None,
     as_json: AsJson = False,

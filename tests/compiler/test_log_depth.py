@@ -147,7 +147,7 @@ def test_a_model_that_would_not_fit_is_refused_before_it_is_made() -> None:
     [
         (lambda: compile("parity", 0), "a whole number from 1 on, not 0"),
         (lambda: compile("parity", 10**400), r"some 2\^1329 parameters"),
-        (lambda: compile("parity", 8, method="magic"), "method is one of auto, log, cascade; not 'magic'"),
+        (lambda: compile("parity", 8, method="magic"), "method is one of auto, log, cascade, gridworld; not 'magic'"),
         (lambda: compile("parity", 8, dtype="int8"), "bfloat16, float16, float32, float64; not 'int8'"),
     ],
 )

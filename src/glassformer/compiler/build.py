@@ -22,6 +22,7 @@ from glassformer.automata import machine as machine_of
 from glassformer.automata.semiautomaton import Word
 from glassformer.compiler.cascade import cascade_program
 from glassformer.compiler.certificate import PRECISIONS, Certificate, Margins, margins, torch_dtype
+from glassformer.compiler.gridworld import gridworld_program, walk_of
 from glassformer.compiler.log_depth import log_depth
 from glassformer.compiler.stream import Program, Register, refuse_if_too_large
 from glassformer.errors import InputError, whole_number
@@ -59,6 +60,11 @@ METHODS: Final = {
         lambda length, layers: (
             f"solvable: {counted(layers, 'layer')} for words of any length, as many as its cascade is deep"
         ),
+    ),
+    "gridworld": Method(
+        "Theorem 3: a walk between two walls, in two attention layers",
+        gridworld_program,
+        lambda length, layers: "a walk between two walls: 2 layers for words of any length and any number of cells",
     ),
 }
 
@@ -161,12 +167,14 @@ def compile(
 
 def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
     """The shallowest model that is exact for this length in this number format, and why it is that one."""
-    depths = {"log": doubling(length)}
+    depths: dict[str, int] = {"log": doubling(length)}
+    if walk_of(machine) is not None:
+        depths["gridworld"] = 2
     with contextlib.suppress(TooLargeError):
         depth = decompose(machine, watch=Watch(QUICK)).depth
         depths |= {} if depth is None else {"cascade": depth}
     refused = []
-    for method in sorted(depths, key=lambda name: (depths[name], name != "log")):
+    for method in sorted(depths, key=lambda name: (depths[name], list(METHODS).index(name))):
         try:
             built = compile(machine, length, method, dtype)
         except InputError as error:

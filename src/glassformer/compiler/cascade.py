@@ -23,6 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 import torch
+from jaxtyping import Integer
 
 from glassformer.algebra.cascade import Cascade, Level, decompose
 from glassformer.algebra.groups import Counter, Group
@@ -49,6 +50,12 @@ class Turning:
     def counters(self) -> tuple[Counter, ...]:
         """One for each abelian layer."""
         return self.group.counters
+
+    def steps(self, stage: int) -> Integer[np.ndarray, "element modulus"]:
+        """What each element adds to a stage's counters: the nearest to 0 that is right modulo m, to keep sums small."""
+        counter = self.counters[stage]
+        moduli = np.array(counter.moduli)
+        return np.asarray((counter.steps + moduli // 2) % moduli - moduli // 2)
 
     def after(self, stage: int, element: int, count: int) -> int:
         """The element that a stage hands to the one below, if `count` was counted before: τ(before)·x·τ(after)⁻¹."""
@@ -148,10 +155,11 @@ class Registers:
         for i, part in stop.turning.items():
             for stage, counter in enumerate(part.counters):
                 name, moduli = f"{k}.{i + 1}.{stage + 1}", counter.moduli
-                most, size = max(moduli) - 1, len(moduli)
+                low, high, size = -(max(moduli) // 2), (max(moduli) - 1) // 2, len(moduli)
                 about = f"modulo {' and '.join(map(str, moduli))}"
-                self.steps[i, stage] = stream.register(f"step {name}", size, f"what to add, {about}", high=most)
-                self.sums[i, stage] = stream.register(f"sum {name}", size, "all steps so far", high=most * length)
+                self.steps[i, stage] = stream.register(f"step {name}", size, f"what to add, {about}", low, high)
+                far = (low * length, high * length)
+                self.sums[i, stage] = stream.register(f"sum {name}", size, "all steps so far", *far)
                 counts = math.prod(moduli)
                 self.counts[i, stage] = stream.register(f"count {name}", counts, f"the steps before this one, {about}")
                 if stage:
@@ -215,8 +223,8 @@ class Writer:
             return {register: matrix[[*ahead, -1]] for register, matrix in self.entry(k + 1).items()}
         held = {registers.situation: np.eye(count + 1)}
         for i, part in stop.turning.items():
-            steps = [part.counters[0].steps[stop.element(situation, i)] for situation in range(count)]
-            held[registers.steps[i, 0]] = np.array([*steps, np.zeros_like(steps[0])], dtype=float)
+            steps = part.steps(0)[[stop.element(situation, i) for situation in range(count)] + [0]]
+            held[registers.steps[i, 0]] = steps.astype(float)
         if registers.resets and not stop.stages:
             targets = [stop.target(situation) for situation in range(count)]
             places = [target[1] if target else None for target in targets] + [stop.first]
@@ -266,10 +274,11 @@ class Writer:
         """The count of all steps before this one, as a one-hot over all moduli of the stage."""
         registers, moduli = self.registers[k], self.stops[k].turning[i].counters[stage].moduli
         steps, sums = circuit.read(registers.steps[i, stage]), circuit.read(registers.sums[i, stage])
-        each = [
-            circuit.remainder(so_far - own, (self.length - 1) * (modulus - 1), modulus)
-            for own, so_far, modulus in zip(steps, sums, moduli, strict=True)
-        ]
+        each = []
+        for own, so_far, modulus in zip(steps, sums, moduli, strict=True):
+            offset = modulus * math.ceil(self.length / 2)  # a multiple of the modulus that no sum falls below
+            number = circuit.relu(so_far - own + float(offset), 2.0 * offset)
+            each.append(circuit.remainder(number, 2 * offset, modulus))
         if len(each) == 1:
             return each[0]
         ranges = itertools.product(*(range(modulus) for modulus in moduli))
@@ -285,7 +294,7 @@ class Writer:
         rows = {(x, h): part.after(stage, x, h) for x in possible for h in range(len(count))}
         left = circuit.look_up(rows, [now, count], part.group.order)
         circuit.write(registers.elements[i, stage + 1], left)
-        circuit.combine(registers.steps[i, stage + 1], left, part.counters[stage + 1].steps)
+        circuit.combine(registers.steps[i, stage + 1], left, part.steps(stage + 1))
 
     def elements_now(self, circuit: Circuit, k: int, i: int, stage: int) -> list[Signal]:
         """The element that a stage counts: told by the situation at first, later by the stage above."""

@@ -102,7 +102,7 @@ class Clock:
         is_early[self.distances.index(distance), -1] = bonus
         same_angles = torch.eye(self.angles.size, self.angles.size + 1, dtype=torch.float64)
         is_first = torch.eye(self.angles.size + 1, dtype=torch.float64)[-1:]
-        return self._head(
+        return self.head_of(
             f"look {distance} back",
             self.stream.form({self.angles: SHARPNESS * rotation, self.early: SHARPNESS * is_early}),
             self.stream.form({self.angles: same_angles, self.first: is_first}),
@@ -165,7 +165,7 @@ class Clock:
     ) -> Head:
         """A head whose right key leads by 1; no partial sum of its scores passes so many contexts."""
         largest = RECENCY * contexts * self.context
-        return self._head(
+        return self.head_of(
             f"conditional reset: the last match{where}", query, _scaled(key, RECENCY), moves, RECENCY, largest, 0
         )
 
@@ -177,11 +177,11 @@ class Clock:
         """
         query, key = self.stream.form({self.share: [[1.0]]}), self.stream.form({self.first: [[1.0]]})
         largest = math.log(self.context)
-        head = self._head("flat sum", query, key, {target: source}, math.inf, largest, 1, float(self.context))
+        head = self.head_of("flat sum", query, key, {target: source}, math.inf, largest, 1, float(self.context))
         largest_summand = max(abs(source.low), abs(source.high))
         return replace(head, summands=self.context - 1, largest_summand=largest_summand)
 
-    def _head(
+    def head_of(
         self,
         does: str,
         query: Form,
@@ -192,6 +192,7 @@ class Clock:
         inexact_terms: int,
         gain: float = 1.0,
     ) -> Head:
+        """A head that fetches each source into its target, times the gain, by these queries and keys."""
         eyes = {target: torch.eye(target.size, dtype=torch.float64) for target in moves}
         value = _beside(*(self.stream.form({source: gain * eyes[target]}) for target, source in moves.items()))
         output = torch.cat([self.stream.into({target: eyes[target]}) for target in moves])
