@@ -1,4 +1,4 @@
-"""Claims S0.1 – S0.13: "Transformers learn shortcuts to automata", its definitions, Theorem 1 and the algebra.
+"""Claims S0.1 – S0.13: "Transformers learn shortcuts to automata", its definitions and theorems.
 
 Each function's docstring is the claim; it returns what was measured, and whether that agrees.
 """
@@ -16,6 +16,7 @@ from glassformer.algebra import classify, decompose
 from glassformer.algebra.depth import doubling
 from glassformer.automata import Machine, machine, zoo
 from glassformer.compiler.build import Built, compile
+from glassformer.compiler.description import describe
 from glassformer.compiler.recurrent import recurrent_network
 from glassformer.compiler.shortcut import Member, judge
 from glassformer.compiler.verification import chosen_words, verify
@@ -132,36 +133,79 @@ def krohn_rhodes() -> tuple[str, bool]:
     return said, wrong == 0
 
 
-def theorem_2_algebra() -> tuple[str, bool]:
-    """Theorem 2, its algebra: solvable semiautomata need a depth that does not grow with T."""
-    rng, wrong, depths = np.random.default_rng(6), 0, {}
-    for spec in zoo.SPECIMENS:
-        each = machine(spec)
-        cascade = decompose(each)
-        if cascade.depth is None:
-            continue
-        depths[spec] = cascade.depth
-        for length in (64, 512, 2048):  # the same tables and the same steps for all
-            words = rng.integers(0, len(each.symbols), (2, length))
-            wrong += int((cascade.evaluate(words, each.start) != each.run(words)).sum())
-    deepest = max(depths, key=depths.__getitem__)
+def modular_counter() -> tuple[str, bool]:
+    """A modular counter is one attention layer (flat sum over the prefix) and an MLP that takes the remainder."""
+    built = {m: compile(zoo.cyclic(m), 200, "cascade") for m in range(2, 9)}
+    parts = [head.does for b in built.values() for head in describe(b.model, b.certificate).layers[0].heads]
+    flat = all(does == "flat sum" for does in parts) and all(b.certificate.layers == 1 for b in built.values())
+    reports = [verify(b, words=40) for b in built.values()]
+    wrong, positions = sum(r.wrong for r in reports), sum(r.positions for r in reports)
+    said = f"C2 … C8, one layer of flat sums each: {'yes' if flat else 'no'}; {wrong} of {positions:,} prefixes wrong"
+    return said, flat and wrong == 0
+
+
+def memory_in_one_layer() -> tuple[str, bool]:
+    """A memory unit is one attention layer (attend to the last write: the conditional reset)."""
+    built = {n: compile(zoo.memory(n), 200, "cascade") for n in (2, 4, 10)}
+    parts = [head.does for b in built.values() for head in describe(b.model, b.certificate).layers[0].heads]
+    resets = all(does.startswith("conditional reset") for does in parts)
+    one = resets and all(b.certificate.layers == 1 for b in built.values())
+    wrong = sum(verify(b, words=40).wrong for b in built.values())
+    sizes = ", ".join(map(str, built))
+    said = f"memories of {sizes} values, one layer of resets each: {'yes' if one else 'no'}; {wrong} wrong"
+    return said, one and wrong == 0
+
+
+def residual_stream() -> tuple[str, bool]:
+    """A cascade needs only the residual stream: each layer reads what the layers below it have written."""
+    built = compile(zoo.transformations(3), 100, "cascade")
+    told = describe(built.model, built.certificate)
+    written, twice, unread = [*told.tokens_write, *told.positions_write], 0, 0
+    for layer in told.layers:
+        heads = [({*head.query, *head.key, *head.value}, head.writes) for head in layer.heads]
+        mlp = [(set(layer.mlp.reads), layer.mlp.writes)] if layer.mlp else []
+        for together in (heads, mlp):  # heads read the same stream, the MLP the one after them
+            unread += sum(len(reads - set(written)) for reads, _ in together)
+            twice += sum(len(set(writes) & set(written)) for _, writes in together)
+            written += [name for _, writes in together for name in writes]
+    wrong = verify(built, words=40).wrong
     said = (
-        f"{len(depths)} solvable machines of the zoo, words of 64 to 2,048 letters by the same number of steps, "
-        f"{wrong} wrong; the deepest is {deepest}: {depths[deepest]}"
+        f"T3 in {built.certificate.layers} layers over {len(built.certificate.registers)} registers: {unread} are read "
+        f"before they are written, {twice} are written twice; {wrong} prefixes wrong"
     )
-    return said, wrong == 0
+    return said, not unread and not twice and not wrong
 
 
-def theorems_3_and_4_algebra() -> tuple[str, bool]:
-    """Theorems 3 and 4, their algebra: the gridworld has no groups, so needs less; A5 and up are not solvable."""
-    grids = {n: classify(zoo.gridworld(n)) for n in (4, 9, 20)}
-    free = all(found.complexity.aperiodic for found in grids.values())
-    levels = ", ".join(f"gridworld({n}): {found.depth['cascade']} levels" for n, found in grids.items())
+def theorem_2() -> tuple[str, bool]:
+    """Theorem 2: solvable semiautomata need a depth that does not grow with T; the MLP width does grow with T."""
+    lengths, specs = (64, 256, 1024), ("cyclic(5)", "symmetric(4)", "permutation_reset(3)", "regex:(ab)*")
+    same, wrong, widths = True, 0, {}
+    for spec in specs:
+        built = [compile(spec, length, "cascade", "float64") for length in lengths]
+        same &= len({b.certificate.layers for b in built}) == 1
+        wrong += sum(verify(b, words=4).wrong for b in built)
+        widths[spec] = [b.certificate.mlp for b in built]
+    grows = widths["cyclic(5)"] == sorted(set(widths["cyclic(5)"]))
+    said = (
+        f"{len(specs)} machines at T = {', '.join(f'{length:,}' for length in lengths)}: the same depth: "
+        f"{'yes' if same else 'no'}, {wrong} wrong; MLP units of cyclic(5): {', '.join(map(str, widths['cyclic(5)']))}"
+    )
+    return said, same and grows and wrong == 0
+
+
+def theorems_3_and_4() -> tuple[str, bool]:
+    """Theorem 3: the gridworld needs even less; Theorem 4: A5 and up are beyond constant depth unless TC0 = NC1."""
+    walks = {n: compile(zoo.gridworld(n), 200) for n in (4, 9, 20)}
+    two = all(built.certificate.layers == 2 for built in walks.values())
+    wrong = sum(verify(built, words=10).wrong for built in walks.values())
+    cascades = ", ".join(str(decompose(zoo.gridworld(n)).depth) for n in walks)
     specs = ("symmetric(3)", "alternating(4)", "symmetric(4)", "alternating(5)", "symmetric(5)", "transformations(5)")
-    solvable = {spec: bool(classify(spec).complexity.solvable) for spec in specs}
-    hard = [spec for spec, is_solvable in solvable.items() if not is_solvable]
-    said = f"{levels}, all of memories alone: {'yes' if free else 'no'}; not solvable: {', '.join(hard)}"
-    return said, free and hard == ["alternating(5)", "symmetric(5)", "transformations(5)"]
+    hard = [spec for spec in specs if not classify(spec).complexity.solvable]
+    said = (
+        f"gridworld of 4, 9 and 20 cells in 2 layers: {'yes' if two else 'no'}, {wrong} wrong (the cascade takes "
+        f"{cascades}); not solvable: {', '.join(hard)}"
+    )
+    return said, two and wrong == 0 and hard == ["alternating(5)", "symmetric(5)", "transformations(5)"]
 
 
 CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
@@ -173,8 +217,11 @@ CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
     "S0.6": length_by_depth,
     "S0.7": transformation_semigroup,
     "S0.8": krohn_rhodes,
-    "S0.12": theorem_2_algebra,
-    "S0.13": theorems_3_and_4_algebra,
+    "S0.9": modular_counter,
+    "S0.10": memory_in_one_layer,
+    "S0.11": residual_stream,
+    "S0.12": theorem_2,
+    "S0.13": theorems_3_and_4,
 }
 
 
