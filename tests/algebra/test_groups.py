@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.algebra.cascade import prefix_product
-from glassformer.algebra.groups import SIMPLE, Group, Permutation, inverse, power, then
+from glassformer.algebra.groups import SIMPLE, Group
 from glassformer.algebra.maps import products
+from glassformer.algebra.permutations import Permutation, inverse, power, then
 from glassformer.automata import machine
 from glassformer.errors import InputError
 

@@ -15,9 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from glassformer.algebra.groups import Group, Permutation, power, then
+from glassformer.algebra.groups import Group
 from glassformer.algebra.images import Images, carry, points, turns
 from glassformer.algebra.limits import Watch
+from glassformer.algebra.permutations import Permutation, power, then
 from glassformer.automata import Semiautomaton
 
 

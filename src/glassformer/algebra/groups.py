@@ -1,9 +1,8 @@
 """Permutation groups: how large, whether solvable, their abelian layers and their simple factors.
 
-A permutation is a tuple: g[i] is where g takes point i; gh means first g, then h. Order and derived series come from
-sympy (Schreier and Sims). Groups of some ten thousand elements are also listed, and then split into counters: along the
-derived series G ▷ G′ ▷ G″ ▷ … every quotient is abelian, so a product of cyclic groups, and to count along it is to
-add modulo some numbers.
+gh means first g, then h. Order and derived series come from sympy (Schreier and Sims). Groups of some ten thousand
+elements are also listed, and then split into counters: along the derived series G ▷ G′ ▷ G″ ▷ … every quotient is
+abelian, so a product of cyclic groups, and to count along it is to add modulo some numbers.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ import numpy as np
 from jaxtyping import Integer
 
 from glassformer.algebra.maps import Products, products
+from glassformer.algebra.permutations import Permutation, is_even, power, three_cycles
 from glassformer.errors import InputError
 
 if TYPE_CHECKING:
     from sympy.combinatorics import PermutationGroup
 
-Permutation: TypeAlias = tuple[int, ...]
 Elements: TypeAlias = Integer[np.ndarray, "..."]
 
 MOST_ELEMENTS: Final = 50_000
@@ -33,29 +32,6 @@ SIMPLE: Final = {60: "A5", 168: "PSL(2,7)", 360: "A6", 504: "PSL(2,8)", 660: "PS
                  2448: "PSL(2,17)", 2520: "A7", 3420: "PSL(2,19)", 4080: "PSL(2,16)", 5616: "PSL(3,3)",
                  6048: "PSU(3,3)", 6072: "PSL(2,23)", 7800: "PSL(2,25)", 7920: "M11"}  # fmt: skip
 """The non-abelian simple groups of order below 9,000, which their order tells apart."""
-
-
-def then(first: Permutation, second: Permutation) -> Permutation:
-    """First the one, then the other."""
-    return tuple([second[i] for i in first])
-
-
-def inverse(permutation: Permutation) -> Permutation:
-    """What undoes it."""
-    undone = [0] * len(permutation)
-    for i, image in enumerate(permutation):
-        undone[image] = i
-    return tuple(undone)
-
-
-def power(permutation: Permutation, exponent: int) -> Permutation:
-    """That many times; if negative, undone that many times."""
-    result = tuple(range(len(permutation)))
-    square = permutation if exponent >= 0 else inverse(permutation)
-    for bit in reversed(bin(abs(exponent))[2:]):
-        result = then(result, square) if bit == "1" else result
-        square = then(square, square)
-    return result
 
 
 @dataclass(frozen=True)
@@ -91,7 +67,7 @@ class Group:
         compact = tuple(tuple(place[g[point]] for point in self.moved) for g in self.generators)
         if not _sympy(len(self.moved), compact).is_alt_sym(eps=1e-12):
             return None
-        return "A" if all(_is_even(g) for g in self.generators) else "S"
+        return "A" if all(is_even(g) for g in self.generators) else "S"
 
     @cached_property
     def order(self) -> int:
@@ -105,7 +81,7 @@ class Group:
             return permutation == tuple(range(self.degree))
         if self.giant:
             inside = all(permutation[i] == i for i in set(range(self.degree)) - set(self.moved))
-            return inside and (self.giant == "S" or _is_even(permutation))
+            return inside and (self.giant == "S" or is_even(permutation))
         return bool(_sympy(self.degree, self.generators).contains(_as_sympy(permutation)))
 
     @cached_property
@@ -114,7 +90,7 @@ class Group:
         if not self.generators or self.giant == "A":
             return (self,)
         if self.giant == "S":
-            return (self, Group(self.degree, _three_cycles(self.degree, self.moved)))
+            return (self, Group(self.degree, three_cycles(self.degree, self.moved)))
         series = _sympy(self.degree, self.generators).derived_series()
         return (self, *(Group(self.degree, _generators(part)) for part in series[1:]))
 
@@ -370,29 +346,6 @@ def _element_orders(group: Group) -> Integer[np.ndarray, " element"]:
         orders += power != 0
         power = np.where(power != 0, group.multiply(power, everything), 0)
     return orders
-
-
-def _is_even(permutation: Permutation) -> bool:
-    """Whether it is a product of an even number of swaps: as many as there are points, less the cycles."""
-    seen: set[int] = set()
-    cycles = 0
-    for i in range(len(permutation)):
-        cycles += i not in seen
-        while i not in seen:
-            seen.add(i)
-            i = permutation[i]
-    return (len(permutation) - cycles) % 2 == 0
-
-
-def _three_cycles(degree: int, points: list[int]) -> tuple[Permutation, ...]:
-    """Generators of the alternating group of some points."""
-    first, second, *others = points
-    cycles = []
-    for third in others:
-        cycle = list(range(degree))
-        cycle[first], cycle[second], cycle[third] = second, third, first
-        cycles.append(tuple(cycle))
-    return tuple(cycles)
 
 
 def _abelian_name(moduli: tuple[int, ...]) -> str:

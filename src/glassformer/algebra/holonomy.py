@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
-from glassformer.algebra.groups import Group, Permutation, inverse, then
+from glassformer.algebra.groups import Group
 from glassformer.algebra.images import Frame, Images, carry, images, maximal_subsets, turns
 from glassformer.algebra.limits import TooLargeError, Watch
+from glassformer.algebra.permutations import Permutation, inverse, then
 from glassformer.automata import Semiautomaton
 
 

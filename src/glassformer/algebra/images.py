@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Integer
 
 from glassformer.algebra.graphs import strong_components
-from glassformer.algebra.groups import Permutation
 from glassformer.algebra.limits import Watch
+from glassformer.algebra.permutations import Permutation
 from glassformer.automata import Semiautomaton
 
 Frame: TypeAlias = tuple[int, ...]

@@ -8,8 +8,8 @@ import numpy as np
 
 from glassformer.algebra import Cascade
 from glassformer.algebra.cascade import Level
-from glassformer.algebra.groups import Permutation
 from glassformer.algebra.holonomy import Component
+from glassformer.algebra.permutations import Permutation
 from glassformer.report import svg
 from glassformer.wording import counted
 
