@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glassformer.algebra.walk import walk_of
 from glassformer.automata import Machine, zoo
 from glassformer.compiler import compile, verify
-from glassformer.compiler.gridworld import walk_of
 from glassformer.errors import InputError
 
 

@@ -17,12 +17,13 @@ from jaxtyping import Int, Integer
 from glassformer.algebra import Limits, decompose
 from glassformer.algebra.depth import doubling
 from glassformer.algebra.limits import TooLargeError, Watch
+from glassformer.algebra.walk import walk_of
 from glassformer.automata import Label, Machine, formats
 from glassformer.automata import machine as machine_of
 from glassformer.automata.semiautomaton import Word
 from glassformer.compiler.cascade import cascade_program
 from glassformer.compiler.certificate import PRECISIONS, Certificate, Margins, margins, torch_dtype
-from glassformer.compiler.gridworld import gridworld_program, walk_of
+from glassformer.compiler.gridworld import gridworld_program
 from glassformer.compiler.log_depth import log_depth
 from glassformer.compiler.stream import Program, Register, refuse_if_too_large
 from glassformer.errors import InputError, whole_number
