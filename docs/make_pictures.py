@@ -14,12 +14,15 @@ from glassformer.report.svg import BLUE, ORANGE, PALE, PAPER, box, circle, page,
 CELL, GAP, LEFT = 5, 26, 10
 
 
-def pattern_panel(pattern: np.ndarray, left: float, top: float, title: str) -> list[str]:
+def pattern_panel(pattern: np.ndarray, left: float, top: float, title: str, cell: float = CELL) -> list[str]:
     """One attention pattern: rows ask, columns are asked; the future is left blank."""
     n = len(pattern)
-    shade = f'<path d="M{left} {top} L{left} {top + n * CELL} L{left + n * CELL} {top + n * CELL} Z" fill="{PALE}"/>'
-    cells = [box(left + k * CELL, top + q * CELL, CELL, CELL, BLUE) for q, k in np.argwhere(pattern > 0.5)]
-    return [shade, *cells, text(left + n * CELL / 2, top - 10, title, 12, "middle")]
+    seen = [box(left, top + q * cell, (q + 1) * cell, cell, PALE) for q in range(n)]
+    cells = [
+        box(left + k * cell, top + q * cell, cell, cell, f"{BLUE}{round(255 * pattern[q, k] ** 0.6):02x}")
+        for q, k in np.argwhere(pattern > 0.01)
+    ]
+    return [*seen, *cells, text(left + n * cell / 2, top - 10, title, 12, "middle")]
 
 
 def abab() -> str:
@@ -46,9 +49,61 @@ def abab() -> str:
     return page(width, below + 44, drawn, "Five attention patterns of a transformer built for (ab)*")
 
 
+def resettable() -> str:
+    """The three patterns of a resettable counter, and what its registers hold after every letter."""
+    built = glassformer.compile("resettable(3)", length=14, method="cascade")
+    word = "++0++++0+00+++"
+    trace = built.model.trace(built.tokens(built.machine.encode(word)[None]))
+    stream = {name: trace[f"blocks.{layer}.hook_resid_post"][0].numpy() for layer, name in enumerate("ab")}
+    registers = {register["name"]: register for register in built.certificate.registers}
+
+    def held(when: str, name: str) -> np.ndarray:
+        register = registers[name]
+        return stream[when][:, register["start"] : register["start"] + register["size"]]
+
+    cell, top, heading = 15, 96, ["", *word]
+    side = len(heading) * cell
+    titles = ["layer 0: flat sum", "layer 1: last reset, earlier block", "layer 1: last reset, this block"]
+    patterns = [trace["blocks.0.attn.hook_pattern"][0, 0], *trace["blocks.1.attn.hook_pattern"][0]]
+    drawn = [text(LEFT, 26, "resettable(3) reads " + word, 16, bold=True)]
+    for i, (pattern, title) in enumerate(zip(patterns, titles, strict=True)):
+        left = LEFT + 24 + i * (side + 40)
+        drawn += [*pattern_panel(pattern.numpy(), left, top, "", cell), text(left, top - 34, title, 12)]
+        for t, letter in enumerate(heading):
+            middle = left + (t + 0.5) * cell
+            drawn.append(text(middle, top - 6, letter or "▸", 12, "middle"))
+            drawn.append(text(left - 8, top + (t + 0.5) * cell + 4, letter or "▸", 12, "middle"))
+    memory = np.where(held("b", "none 1") > 0.5, held("b", "earlier 1"), held("b", "nearby 1")).argmax(-1)
+    counts = held("a", "count 1.1.1").argmax(-1)
+    before = (memory + counts) % 3
+    rows = {
+        "+s before this letter, modulo 3": counts[1:],
+        "what the last reset before it wrote": memory[1:],
+        "the tile: their sum modulo 3": before[1:],
+        "the state after the letter": np.array(built.run(word)[0]),
+    }
+    below, first = top + side + 44, LEFT + 250
+    step = (LEFT + 24 + 3 * side + 80 - first) / len(word)
+    for t, letter in enumerate(word):
+        drawn.append(
+            text(first + (t + 0.5) * step, below, letter, 14, "middle", ORANGE if letter == "0" else BLUE, True)
+        )
+    for r, (words, values) in enumerate(rows.items(), start=1):
+        drawn.append(text(LEFT, below + 26 * r, words, 12))
+        drawn += [
+            text(first + (t + 0.5) * step, below + 26 * r, str(value), 13, "middle") for t, value in enumerate(values)
+        ]
+    return page(
+        2 * LEFT + 24 + 3 * side + 80, below + 26 * len(rows) + 20, drawn, "The patterns of a resettable counter"
+    )
+
+
 if __name__ == "__main__":
     images = Path(__file__).parent / "images"
     images.mkdir(exist_ok=True)
     (images / "abab.svg").write_text(abab())
     gridworld = decompose(glassformer.machine("gridworld(4)"))
     (images / "gridworld-cascade.svg").write_text(draw_cascade(gridworld, "gridworld(4)"))
+    counter = decompose(glassformer.machine("resettable(3)"))
+    (images / "resettable-cascade.svg").write_text(draw_cascade(counter, "resettable(3)"))
+    (images / "resettable.svg").write_text(resettable())

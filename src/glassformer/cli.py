@@ -215,7 +215,7 @@ def show_cascade(found: Classification) -> None:
 def compile(
     spec: Spec,
     length: Annotated[int, typer.Option(help="Longest word for which the model must be exact.")] = 128,
-    method: Annotated[str, typer.Option(help="auto, log, cascade or gridworld.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, log, cascade, gridworld or dyck.")] = "auto",
     dtype: Annotated[str, typer.Option(help="float32, float64, float16 or bfloat16.")] = "float32",
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Save the model here.")] = None,
     as_json: AsJson = False,
@@ -233,7 +233,8 @@ def compile(
     table = table_of(title=spec, show_header=False, box=box.SIMPLE)
     for name in ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"):
         value = getattr(promised, name)
-        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else value)
+        grows = f" ({promised.grows[name]})" if name in promised.grows else ""
+        table.add_row(name.replace("_", " "), f"{value:,}{grows}" if isinstance(value, int) else value)
     for name, words in promised.margins.in_words().items():
         table.add_row(name, words)
     out.print(table)

@@ -51,9 +51,31 @@ def test_the_depth_is_the_same_for_long_words(spec: str) -> None:
     assert verify(long, words=2).wrong == 0
 
 
-def test_machines_that_are_not_solvable_are_refused_with_the_group() -> None:
-    with pytest.raises(InputError, match=r"not solvable \(A5\): use method log"):
-        compile("alternating(5)", 20, "cascade")
+@pytest.mark.parametrize(
+    ("spec", "constant"),
+    [("alternating(5)", 0), ("symmetric(5)", 1), ("permutation_reset(5)", 2), ("transformations(5)", 11)],
+)
+@pytest.mark.parametrize("length", [1, 2, 60])
+def test_what_is_not_solvable_is_multiplied_by_doubling(spec: str, constant: int, length: int) -> None:
+    built = compile(spec, length, "cascade")
+    assert built.certificate.layers == constant + max(1, (length - 1).bit_length())
+    assert "by doubling, all else in constant depth" in built.certificate.why
+    assert verify(built, words=12).wrong == 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_machines_that_are_not_solvable_are_exact(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 9))
+    delta = np.array([rng.permutation(5), [1, 2, 3, 4, 0], [1, 2, 0, 3, 4]])
+    delta = np.hstack([delta, rng.integers(0, n, (3, n - 5))])  # five points are permuted, the others lead anywhere
+    delta = np.vstack([delta, rng.integers(0, n, (1, n))])
+    made = Machine(tuple(map(str, range(n))), tuple("abcd"), delta, int(rng.integers(n)))
+    assert not decompose(made).solvable
+    built = compile(made, 40, "cascade")
+    assert built.certificate.layers == decompose(made).layers(40)
+    report = verify(built, words=12)
+    assert report.wrong == 0, report.first_mistake
 
 
 def test_auto_takes_the_shallowest_that_is_exact() -> None:
@@ -69,8 +91,28 @@ def test_auto_takes_the_shallowest_that_is_exact() -> None:
 
 
 def test_a_length_that_a_format_cannot_sum_is_refused_with_one_that_can() -> None:
-    with pytest.raises(InputError, match=r"prefix sums may be off by .*; use dtype float64"):
+    with pytest.raises(InputError, match=r"prefix sums may be off by .*; use dtype float64, or method log"):
         compile("cyclic(7)", 4096, "cascade")
+
+
+@pytest.mark.parametrize(
+    ("spec", "length", "method"),
+    [
+        ("memory(3)", 10**6, "cascade"),
+        ("gridworld(200)", 100, "gridworld"),
+        ("dyck(pairs=2, depth=11)", 60_000, "dyck"),
+        ("random(500)", 100, "log"),
+    ],
+)
+def test_a_model_too_large_is_refused_with_its_size(spec: str, length: int, method: str) -> None:
+    with pytest.raises(InputError, match=r"would have [0-9,]+ parameters; the limit is 268,435,456"):
+        compile(spec, length, method)
+
+
+def test_it_is_said_what_the_sizes_grow_with() -> None:
+    for spec in ("parity", "permutation_reset(4)", "gridworld(4)", "dyck(pairs=2, depth=3)", "symmetric(5)"):
+        assert set(compile(spec, 60).certificate.grows) == {"width", "mlp"}
+    assert "table rows; " in compile("permutation_reset(4)", 60, "cascade").certificate.grows["width"]
 
 
 def test_the_parts_are_named() -> None:

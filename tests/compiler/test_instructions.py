@@ -46,7 +46,7 @@ def test_attend_last_fetches_from_the_last_match(context: int) -> None:
     match, source, target = (stream.register(name, 1, "") for name in ("match", "source", "target"))
     clock = Clock(stream, context, place=True)
     values = torch.randint(0, 100, (context, 1))
-    head = clock.attend_last(stream.form({match: [[1.0]]}), source, target)
+    head = clock.attend_last(stream.form({match: [[1.0]]}), {target: source})
     after = stream_after(stream, clock, {match: matches[:, None].double(), source: values}, head)
     last = [max(s for s in range(t + 1) if matches[s]) for t in range(context)]
     assert torch.equal(after[:, target.columns], values[last].float())
@@ -138,7 +138,7 @@ def test_a_block_may_hold_heads_of_different_widths() -> None:
     to_one, to_two = stream.register("to_one", 1, ""), stream.register("to_two", 4, "")
     clock = Clock(stream, 8, [1], place=True)
     match: Form = stream.form({clock.first: [[0.0]]}, 1.0)
-    heads = clock.attend_back(1, two, to_two), clock.attend_last(match, one, to_one)
+    heads = clock.attend_back(1, two, to_two), clock.attend_last(match, {to_one: one})
     filled = {one: torch.arange(8)[:, None], two: torch.arange(32).view(8, 4)}
     after = stream_after(stream, clock, filled, *heads)
     assert after[:, to_one.columns][:, 0].tolist() == list(range(8))

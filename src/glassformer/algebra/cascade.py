@@ -24,6 +24,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Bool, Integer
 
+from glassformer.algebra.depth import doubling
 from glassformer.algebra.groups import Group
 from glassformer.algebra.holonomy import Component, Holonomy, holonomy, merged
 from glassformer.algebra.limits import Watch
@@ -56,6 +57,10 @@ class Level:
     def depth(self) -> int:
         """Layers that the level takes: one for each abelian layer of its groups, and one for the memory."""
         return max(c.group.derived_length for c in self.components) + self.ever_resets
+
+    def layers(self, length: int) -> int:
+        """The same with the layers, for words of this length, by which what is not solvable is multiplied."""
+        return self.depth + (0 if self.solvable else max(1, doubling(length)))
 
     @property
     def solvable(self) -> bool:
@@ -91,6 +96,10 @@ class Cascade:
     def depth(self) -> int | None:
         """Layers that a transformer needs, however long the word; None if some group is not solvable."""
         return sum(level.depth for level in self.levels) if self.solvable else None
+
+    def layers(self, length: int) -> int:
+        """Layers that a transformer needs for words of this length."""
+        return sum(level.layers(length) for level in self.levels)
 
     @property
     def solvable(self) -> bool:

@@ -18,6 +18,7 @@ from glassformer.algebra.holonomy import Component, holonomy
 from glassformer.algebra.images import images
 from glassformer.algebra.limits import Limits, TooLargeError, Watch
 from glassformer.algebra.monoid import Monoid, monoid
+from glassformer.algebra.stack import stack_of
 from glassformer.algebra.walk import walk_of
 from glassformer.automata import Machine
 from glassformer.automata import machine as machine_of
@@ -47,7 +48,8 @@ class Classification:
     def depth(self) -> dict[str, int | None]:
         """Layers of each construction for words of this length; None where a cascade is not solvable or known."""
         layers = {"log": doubling(self.length), "cascade": self.cascade.depth if self.cascade else None}
-        return layers | ({"gridworld": 2} if walk_of(self.machine) else {})
+        walk, stack = walk_of(self.machine), stack_of(self.machine)
+        return layers | ({"gridworld": 2} if walk else {}) | ({"dyck": 3} if stack else {})
 
     def components(self) -> list[tuple[int, Component, int]]:
         """Level (from 1), component, and how many alike there are on the level, for the cascade by holonomy alone."""

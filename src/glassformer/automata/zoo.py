@@ -100,6 +100,12 @@ def permutation_reset(n: int = 4) -> Machine:
     return _maps({"c": cycle, "s": swap} | {digit: [i] * n for i, digit in enumerate(_numbers(n))})
 
 
+def resettable(n: int = 3) -> Machine:
+    """The number of +s since the last 0, modulo n."""
+    _within("n", n, 1, 1000)
+    return _machine("+0", _numbers(n), lambda count, letter: 0 if letter else (count + 1) % n)
+
+
 def transformations(n: int = 3) -> Machine:
     """One of n places, moved by c (cycle), s (swap the first two) and m (merge them): all maps, T_n."""
     _within("n", n, 2, 100)
@@ -192,7 +198,7 @@ ZOO: Final[dict[str, Callable[..., Machine]]] = {
     make.__name__: make
     for make in (
         *(parity, cyclic, parities, dihedral, quaternion, alternating, symmetric),
-        *(flipflop, memory, first_symbol, last_symbol, permutation_reset, transformations),
+        *(flipflop, memory, first_symbol, last_symbol, permutation_reset, resettable, transformations),
         *(gridworld, dyck, abab, adder, divisible, threshold, tomita, random),
     )
 }
@@ -200,7 +206,7 @@ ZOO: Final[dict[str, Callable[..., Machine]]] = {
 SPECIMENS: Final = (
     *("parity", *(f"cyclic({n})" for n in range(2, 9)), "C2^2", "C2^3", "dihedral(3)", "dihedral(4)", "quaternion"),
     *("alternating(4)", "alternating(5)", "symmetric(3)", "symmetric(4)", "symmetric(5)"),
-    *("flipflop", "memory(4)", "first_symbol(3)", "last_symbol(3)", "permutation_reset(4)"),
+    *("flipflop", "memory(4)", "first_symbol(3)", "last_symbol(3)", "permutation_reset(4)", "resettable(3)"),
     *("transformations(3)", "transformations(4)", "gridworld(4)", "gridworld(9)", "gridworld(20)"),
     *("dyck(pairs=1, depth=3)", "dyck(pairs=2, depth=3)", "abab", "adder", "divisible(7)", "divisible(5, base=10)"),
     *("threshold(3)", *(f"tomita({i})" for i in range(1, 8)), "random(12, letters=5, seed=1)"),

@@ -17,12 +17,14 @@ from jaxtyping import Int, Integer
 from glassformer.algebra import Limits, decompose
 from glassformer.algebra.depth import doubling
 from glassformer.algebra.limits import TooLargeError, Watch
+from glassformer.algebra.stack import stack_of
 from glassformer.algebra.walk import walk_of
 from glassformer.automata import Label, Machine, formats
 from glassformer.automata import machine as machine_of
 from glassformer.automata.semiautomaton import Word
 from glassformer.compiler.cascade import cascade_program
 from glassformer.compiler.certificate import PRECISIONS, Certificate, Margins, margins, torch_dtype
+from glassformer.compiler.dyck import dyck_program
 from glassformer.compiler.gridworld import gridworld_program
 from glassformer.compiler.log_depth import log_depth
 from glassformer.compiler.stream import Program, Register, refuse_if_too_large
@@ -38,35 +40,19 @@ QUICK: Final = Limits(images=2_000, rows=20_000, seconds=5.0)
 
 @dataclass(frozen=True)
 class Method:
-    """A way to build: its theorem, the function from machine and length to a program, and why one would take it."""
+    """A way to build: its theorem, and the function from machine and length to a program."""
 
     theorem: str
     program: Callable[[Machine, int], Program]
-    why: Callable[[int, int], str]
-    """For a length and the layers that it took."""
 
 
 METHODS: Final = {
-    "log": Method(
-        "Theorem 1: every semiautomaton, in logarithmic depth",
-        log_depth,
-        lambda length, layers: (
-            f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} "
-            f"after {counted(layers, 'layer')}"
-        ),
-    ),
+    "log": Method("Theorem 1: every semiautomaton, in logarithmic depth", log_depth),
     "cascade": Method(
-        "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length",
-        cascade_program,
-        lambda length, layers: (
-            f"solvable: {counted(layers, 'layer')} for words of any length, as many as its cascade is deep"
-        ),
+        "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length", cascade_program
     ),
-    "gridworld": Method(
-        "Theorem 3: a walk between two walls, in two attention layers",
-        gridworld_program,
-        lambda length, layers: "a walk between two walls: 2 layers for words of any length and any number of cells",
-    ),
+    "gridworld": Method("Theorem 3: a walk between two walls, in two attention layers", gridworld_program),
+    "dyck": Method("Brackets of bounded depth, in three attention layers", dyck_program),
 }
 
 
@@ -160,10 +146,9 @@ def compile(
     if method == "auto":
         return _shallowest(machine, length, dtype)
     program = METHODS[method].program(machine, length)
-    checked = _checked_margins(program, dtype)
+    checked = _checked_margins(program, machine, length, method, dtype)
     model = program.assemble(torch_dtype(dtype))
-    why = METHODS[method].why(length, len(program.blocks))
-    return Built(model, _certificate(program, model, method, why, length, dtype, checked), machine)
+    return Built(model, _certificate(program, model, method, length, dtype, checked), machine)
 
 
 def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
@@ -171,9 +156,10 @@ def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
     depths: dict[str, int] = {"log": doubling(length)}
     if walk_of(machine) is not None:
         depths["gridworld"] = 2
+    if stack_of(machine) is not None:
+        depths["dyck"] = 3
     with contextlib.suppress(TooLargeError):
-        depth = decompose(machine, watch=Watch(QUICK)).depth
-        depths |= {} if depth is None else {"cascade": depth}
+        depths["cascade"] = decompose(machine, watch=Watch(QUICK)).layers(length)
     refused = []
     for method in sorted(depths, key=lambda name: (depths[name], list(METHODS).index(name))):
         try:
@@ -187,29 +173,33 @@ def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
     raise InputError("; ".join(refused))
 
 
-def _checked_margins(program: Program, dtype: str) -> Margins:
-    """The margins in a number format; if they do not hold, say which format would do."""
+def _checked_margins(program: Program, machine: Machine, length: int, method: str, dtype: str) -> Margins:
+    """The margins in a number format; if they do not hold, say which format or method would do."""
     checked = margins(program, PRECISIONS[dtype])
     if failures := checked.failures():
         enough = [name for name, precision in PRECISIONS.items() if not margins(program, precision).failures()]
-        advice = f"use dtype {' or '.join(enough)}" if enough else "no number format here is precise enough"
+        ways = [f"dtype {' or '.join(enough)}"] * bool(enough)
+        if method != "log" and not margins(log_depth(machine, length), PRECISIONS[dtype]).failures():
+            ways.append("method log")
+        advice = f"use {', or '.join(ways)}" if ways else "no number format here is precise enough"
         raise InputError(f"{dtype} would not be exact: {'; '.join(failures)}; {advice}")
     return checked
 
 
 def _certificate(
-    program: Program, model: Transformer, method: str, why: str, length: int, dtype: str, checked: Margins
+    program: Program, model: Transformer, method: str, length: int, dtype: str, checked: Margins
 ) -> Certificate:
     shapes = model.config.blocks
     return Certificate(
         theorem=METHODS[method].theorem,
         method=method,
-        why=why,
+        why=program.because,
         layers=len(shapes),
         heads=max((shape.heads for shape in shapes), default=0),
         width=model.config.width,
         mlp=max((sum(shape.mlp) for shape in shapes), default=0),
         parameters=model.parameter_count(),
+        grows=program.grows,
         dtype=dtype,
         exact_length=length,
         weights=files.digest(model),

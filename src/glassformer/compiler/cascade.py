@@ -1,4 +1,4 @@
-"""Theorem 2: every solvable machine, in a depth that does not grow with the length.
+"""Theorem 2: every machine by its cascade; if it is solvable, in a depth that does not grow with the length.
 
 The stream follows the cascade from the top level down. On each level it knows the *situation*: the set of states P that
 the levels above left before this letter, the set P′ that they leave after it, and the letter. The situation says what
@@ -6,6 +6,7 @@ the letter does on this level: multiply by a group element, or reset. What is st
 letter, and that is what the layers of the level find:
 
     a flat sum    for each abelian layer of the group: counts modulo m of all letters before this one
+    doubling      for what is left of a group that is not solvable: Theorem 1, in layers that double the window
     a reset       the latest reset before this one, and the tile that it left, with the group's turns since undone
 
 The tile leads to the situation on the next level, and below the last level P′ is a single state: the answer. Everything
@@ -14,68 +15,32 @@ is told *before* this letter, so a position needs only what it knows of itself a
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Integer
 
 from glassformer.algebra.cascade import Cascade, Level, decompose
-from glassformer.algebra.groups import Counter, Group
+from glassformer.algebra.depth import doubling
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
 from glassformer.compiler.instructions import Clock
+from glassformer.compiler.log_depth import compose
 from glassformer.compiler.stream import Answers, Head, Program, Register, Stream, Units
-from glassformer.errors import InputError
+from glassformer.compiler.turning import Rest, Turning, moved, reversed_moves
+from glassformer.wording import counted
 
 Situation: TypeAlias = tuple[int, int, int]
 """P, P′ and the letter."""
 Counts: TypeAlias = dict[int, list[OneHot]]
 """For each component with a group, what each stage has counted."""
-
-
-@dataclass(frozen=True)
-class Turning:
-    """A component with a group: how elements step its counters, and what is left for the counter below."""
-
-    group: Group
-    members: frozenset[int]
-
-    @property
-    def counters(self) -> tuple[Counter, ...]:
-        """One for each abelian layer."""
-        return self.group.counters
-
-    def steps(self, stage: int) -> Integer[np.ndarray, "element modulus"]:
-        """What each element adds to a stage's counters: the nearest to 0 that is right modulo m, to keep sums small."""
-        counter = self.counters[stage]
-        moduli = np.array(counter.moduli)
-        return np.asarray((counter.steps + moduli // 2) % moduli - moduli // 2)
-
-    def after(self, stage: int, element: int, count: int) -> int:
-        """The element that a stage hands to the one below, if `count` was counted before: τ(before)·x·τ(after)⁻¹."""
-        counter = self.counters[stage]
-        before = np.array(np.unravel_index(count, counter.moduli))
-        later = counter.number((before + counter.steps[element]) % np.array(counter.moduli))
-        left = self.group.multiply(counter.lift[count], element)
-        return int(self.group.multiply(left, self.group.inverses[counter.lift[later]]))
-
-    def product(self, counts: Sequence[int]) -> int:
-        """The product of all elements before, from what each stage has counted."""
-        element = 0
-        for counter, count in zip(self.counters[::-1], counts[::-1], strict=True):
-            element = int(self.group.multiply(element, counter.lift[count]))
-        return element
-
-    def place(self, counts: Sequence[int], start: int, back: bool = False) -> int:
-        """Where the product of all elements before takes a tile; or back from."""
-        product = self.product(counts)
-        return int(self.group.elements[self.group.inverses[product] if back else product, start])
 
 
 @dataclass(frozen=True)
@@ -103,9 +68,19 @@ class Stop:
         return {i: Turning(c.group, frozenset(c.members)) for i, c in parts if c.group.order > 1}
 
     @property
+    def places(self) -> int:
+        """Tiles, of the component that has most."""
+        return max(component.points for component in self.level.components)
+
+    @property
     def stages(self) -> int:
         """Abelian layers, of the component that has most."""
         return max((len(part.counters) for part in self.turning.values()), default=0)
+
+    @property
+    def rests(self) -> dict[int, Rest]:
+        """What is left of the groups that are not solvable, by component."""
+        return {i: part.rest for i, part in self.turning.items() if part.rest}
 
     def element(self, situation: int, component: int) -> int:
         """The element of a component's group that a situation multiplies by."""
@@ -164,13 +139,27 @@ class Registers:
                 self.counts[i, stage] = stream.register(f"count {name}", counts, f"the steps before this one, {about}")
                 if stage:
                     self.elements[i, stage] = stream.register(f"element {name}", part.group.order, "what is left to do")
+        self.own, self.now, self.past = (dict[int, Register]() for _ in range(3))
+        for i, rest in stop.rests.items():
+            name, stage = f"{k}.{i + 1}", len(stop.turning[i].counters)
+            words = {
+                "own": "where this letter takes each point, after all that was counted",
+                "now": "the same for the last letters",
+                "past": "the same for as many letters before them",
+            }
+            self.own[i], self.now[i], self.past[i] = (
+                stream.register(f"{what} {name}", rest.points, meaning, high=rest.points - 1)
+                for what, meaning in words.items()
+            )
+            self.counts[i, stage] = stream.register(f"rest {name}", len(rest.elements), "the same for all before")
         self.resets = stop.level.ever_resets
         if self.resets:
-            places = max(component.points for component in stop.level.components)
             self.writes = stream.register(f"reset {k}", 1, f"does this letter reset level {k}?")
-            self.written = stream.register(f"to {k}", places, "the tile that it resets to, with earlier turns undone")
-            self.elsewhere = stream.register(f"earlier {k}", places, "the latest in an earlier block")
-            self.nearby = stream.register(f"nearby {k}", places, "the latest in this block")
+            self.written = stream.register(
+                f"to {k}", stop.places, "the tile that it resets to, with earlier turns undone"
+            )
+            self.elsewhere = stream.register(f"earlier {k}", stop.places, "the latest in an earlier block")
+            self.nearby = stream.register(f"nearby {k}", stop.places, "the latest in this block")
             self.no_one = stream.register(f"none {k}", 1, "was there none in this block?")
 
 
@@ -187,7 +176,9 @@ class Writer:
         self.registers = [Registers(self.stream, stop, k + 1, length) for k, stop in enumerate(self.stops)]
         self.end = self.stream.register("end", len(self.last) + 1, "state before, state after, and letter")
         sums, resets = any(stop.stages for stop in self.stops), any(r.resets for r in self.registers)
-        self.clock = Clock(self.stream, length + 1, share=sums, blocks=resets)
+        doubled = any(stop.rests for stop in self.stops)
+        self.distances = [2**layer for layer in range(max(1, doubling(length)))] if doubled else []
+        self.clock = Clock(self.stream, length + 1, self.distances, share=sums, blocks=resets)
 
     def program(self) -> Program:
         """The whole program."""
@@ -202,13 +193,32 @@ class Writer:
             answers=Answers(torch.tensor(states), self.stream.into({self.end: np.eye(len(states))})),
             tokens_hold="the letter's situation on level 1: all states before, all states after",
             answer_is="the state after",
+            grows=self.grows(),
         )
         for k, stop in enumerate(self.stops):
             for stage in range(stop.stages):
                 program.block(*self.counting(k, stage), mlp=self.after_counting(k, stage))
+            if stop.rests:
+                for distance in self.distances[:-1]:
+                    program.block(*self.doubling(k, distance), mlp=self.composed(k))
+                program.block(*self.doubling(k, self.distances[-1]), mlp=self.after_doubling(k))
             if self.registers[k].resets:
                 program.block(*self.resetting(k), mlp=self.after_resetting(k))
         return program
+
+    def grows(self) -> dict[str, str]:
+        """What the sizes depend on."""
+        rows = sum(len(stop.situations) for stop in self.stops)
+        counters = sum(
+            len(counter.moduli) for stop in self.stops for t in stop.turning.values() for counter in t.counters
+        )
+        resets = any(registers.resets for registers in self.registers)
+        position = f"{self.clock.width} for the position" + ", some 2√T" * resets
+        return {
+            "width": f"{self.stream.width - self.clock.width:,} for {counted(rows, 'table row')}; {position}",
+            "mlp": "one or more for each table row"
+            + (f"; some 4√T for each of {counted(counters, 'counter')}" * bool(counters)),
+        }
 
     # -- what a situation says at once -----------------------------------------------------------------
 
@@ -218,14 +228,17 @@ class Writer:
             return {self.end: np.eye(len(self.last) + 1)}
         stop, registers = self.stops[k], self.registers[k]
         count = len(stop.situations)
-        if not stop.stages and not registers.resets:  # the coordinate never changes: straight on to the next level
+        if not stop.turning and not registers.resets:  # the coordinate never changes: straight on to the next level
             ahead = [leads[stop.first if on >= 0 else 0] for leads, on in zip(stop.leads, stop.on, strict=True)]
             return {register: matrix[[*ahead, -1]] for register, matrix in self.entry(k + 1).items()}
         held = {registers.situation: np.eye(count + 1)}
         for i, part in stop.turning.items():
-            steps = part.steps(0)[[stop.element(situation, i) for situation in range(count)] + [0]]
-            held[registers.steps[i, 0]] = steps.astype(float)
-        if registers.resets and not stop.stages:
+            elements = [stop.element(situation, i) for situation in range(count)] + [0]
+            if part.counters:
+                held[registers.steps[i, 0]] = part.steps(0)[elements].astype(float)
+            else:
+                held[registers.own[i]] = held[registers.now[i]] = part.rest_moves()[elements]
+        if registers.resets and not stop.turning:
             targets = [stop.target(situation) for situation in range(count)]
             places = [target[1] if target else None for target in targets] + [stop.first]
             held[registers.writes] = np.array([[float(place is not None)] for place in places])
@@ -250,25 +263,27 @@ class Writer:
         return [self.clock.flat_sum(steps, sums) for steps, sums in pairs]
 
     def after_counting(self, k: int, stage: int) -> Units:
-        """Sums to counts; then the step of the next stage, or what the level writes, or the next situation."""
+        """Sums to counts; then the step of the next stage, or the end of the level's turning."""
         stop, registers, circuit = self.stops[k], self.registers[k], Circuit(self.stream)
-        situation = circuit.read(registers.situation)
-        counts: Counts = {}
+        counts: Counts = {i: self.counts(circuit, k, i) for i in stop.turning}
         for i, part in stop.turning.items():
-            done = min(stage, len(part.counters))
-            counts[i] = [circuit.read(registers.counts[i, s]) for s in range(done)]
             if stage < len(part.counters):
-                fresh = self.counted(circuit, k, i, stage)
-                counts[i].append(fresh)
-                circuit.write(registers.counts[i, stage], fresh)
-            if stage + 1 < len(part.counters):
-                self.hand_down(circuit, k, i, stage, counts[i][-1])
-        if stage + 1 == stop.stages:
-            if registers.resets:
-                self.write_resets(circuit, k, situation, counts)
-            else:
-                self.go_down(circuit, k, situation, [Signal(constant=1.0)], counts)
+                counts[i][stage] = self.counted(circuit, k, i, stage)
+                circuit.write(registers.counts[i, stage], counts[i][stage])
+                self.hand_down(circuit, k, i, stage, counts[i][stage])
+        if stage + 1 == stop.stages and not stop.rests:
+            self.after_turning(circuit, k, counts)
         return circuit.units("counts: sums modulo m")
+
+    def after_turning(self, circuit: Circuit, k: int, counts: Counts) -> None:
+        """How far the level's groups have turned is known: so is what the level writes, or the next situation."""
+        if self.registers[k].resets:
+            self.write_resets(circuit, k, counts)
+        else:
+            stop = self.stops[k]
+            self.go_down(
+                circuit, k, [Signal(constant=float(place == stop.first)) for place in range(stop.places)], counts
+            )
 
     def counted(self, circuit: Circuit, k: int, i: int, stage: int) -> list[Signal]:
         """The count of all steps before this one, as a one-hot over all moduli of the stage."""
@@ -286,13 +301,21 @@ class Writer:
         return circuit.look_up(rows, each, len(rows))
 
     def hand_down(self, circuit: Circuit, k: int, i: int, stage: int, count: OneHot) -> None:
-        """The element that is left for the next stage, and its steps there."""
+        """The element that is left for the next stage, and its steps there; or for the rest, and its moves."""
         stop, registers = self.stops[k], self.registers[k]
         part = stop.turning[i]
+        last = stage + 1 == len(part.counters)
+        if last and not part.rest:
+            return
         now = self.elements_now(circuit, k, i, stage)
         possible = [x for x, bit in enumerate(now) if bit.terms]
         rows = {(x, h): part.after(stage, x, h) for x in possible for h in range(len(count))}
         left = circuit.look_up(rows, [now, count], part.group.order)
+        if last:
+            at_start = circuit.read(registers.situation)[-1]
+            for register in (registers.own[i], registers.now[i]):
+                circuit.combine(register, [left[0] + at_start, *left[1:]], part.rest_moves())
+            return
         circuit.write(registers.elements[i, stage + 1], left)
         circuit.combine(registers.steps[i, stage + 1], left, part.steps(stage + 1))
 
@@ -306,11 +329,47 @@ class Writer:
             bits[stop.element(number, i)].append(bit)
         return [total(some) for some in bits]
 
+    # -- doubling --------------------------------------------------------------------------------------
+
+    def doubling(self, k: int, distance: int) -> list[Head]:
+        """One head for each group that is not solvable."""
+        registers = self.registers[k]
+        return [self.clock.attend_back(distance, registers.now[i], registers.past[i]) for i in registers.now]
+
+    def composed(self, k: int) -> Units:
+        """The window is twice as long."""
+        registers = self.registers[k]
+        return functools.reduce(
+            operator.add, (compose(self.stream, registers.now[i], registers.past[i]) for i in registers.now)
+        )
+
+    def after_doubling(self, k: int) -> Units:
+        """The window is the whole prefix; this letter is taken back from it, and that ends the level's turning."""
+        stop, registers, circuit = self.stops[k], self.registers[k], Circuit(self.stream)
+        counts: Counts = {i: self.counts(circuit, k, i) for i in stop.turning}
+        for i, rest in stop.rests.items():
+            now, past, own = (
+                [circuit.digits(number, rest.points, rest.points) for number in circuit.read(register)]
+                for register in (registers.now[i], registers.past[i], registers.own[i])
+            )
+            so_far = [moved(circuit, place, now) for place in past]
+            before = [moved(circuit, place, reversed_moves(own)) for place in so_far]
+            rows = {tuple(moves): x for x, moves in enumerate(rest.moves.tolist())}
+            counts[i][-1] = circuit.look_up(rows, before, len(rows))
+            circuit.write(registers.counts[i, len(stop.turning[i].counters)], counts[i][-1])
+        self.after_turning(circuit, k, counts)
+        return circuit.units("compose: all letters before this one")
+
+    def counts(self, circuit: Circuit, k: int, i: int) -> list[OneHot]:
+        """What all stages of a group have counted, and the product of the rest."""
+        return [circuit.read(register) for (part, _), register in self.registers[k].counts.items() if part == i]
+
     # -- resets ----------------------------------------------------------------------------------------
 
-    def write_resets(self, circuit: Circuit, k: int, situation: OneHot, counts: Counts) -> None:
+    def write_resets(self, circuit: Circuit, k: int, counts: Counts) -> None:
         """Does this letter reset, and to which tile, counted from where the group began."""
         stop, registers = self.stops[k], self.registers[k]
+        situation = circuit.read(registers.situation)
         written: list[list[Signal]] = [[] for _ in range(registers.written.size)]
         written[stop.first].append(situation[-1])
         writes = [situation[-1]]
@@ -320,14 +379,11 @@ class Writer:
             if target:
                 writes.append(bit)
                 by_target.setdefault(target, []).append(bit)
-        for (i, place), bits in by_target.items():
-            if i not in stop.turning:
-                written[place].append(total(bits))
-                continue
-            part, sizes = stop.turning[i], [len(one_hot) for one_hot in counts[i]]
-            combinations = itertools.product(*(range(size) for size in sizes))
-            rows = {(0, *key): part.place(key, place, back=True) for key in combinations}
-            for m, signal in enumerate(circuit.look_up(rows, [[total(bits)], *counts[i]], part.group.degree)):
+        for i in {i for i, _ in by_target}:
+            tile: OneHot = [total(by_target.get((i, place), ())) for place in range(stop.level.components[i].points)]
+            if i in stop.turning:
+                tile = stop.turning[i].turned(circuit, tile, counts[i], back=True)
+            for m, signal in enumerate(tile):
                 written[m].append(signal)
         circuit.write(registers.writes, [total(writes)])
         circuit.write(registers.written, [total(bits) for bits in written])
@@ -348,28 +404,17 @@ class Writer:
         memory = [
             circuit.all_of([far, none]) + circuit.all_of([near, Signal(constant=1.0) - none]) for far, near in pairs
         ]
-        counts: Counts = {
-            i: [circuit.read(registers.counts[i, stage]) for stage in range(len(part.counters))]
-            for i, part in stop.turning.items()
-        }
-        self.go_down(circuit, k, circuit.read(registers.situation), memory, counts)
+        self.go_down(circuit, k, memory, {i: self.counts(circuit, k, i) for i in stop.turning})
         return circuit.units("table: tile and next situation")
 
-    def go_down(self, circuit: Circuit, k: int, situation: OneHot, memory: OneHot, counts: Counts) -> None:
-        """From memory and counts to the tile of P, and from situation and tile to the next situation."""
+    def go_down(self, circuit: Circuit, k: int, memory: OneHot, counts: Counts) -> None:
+        """From memory and turning to the tile of P, and from situation and tile to the next situation."""
         stop = self.stops[k]
-        starts = [stop.first] if len(memory) == 1 else list(range(len(memory)))
+        situation = circuit.read(self.registers[k].situation)
         tiles: dict[int, OneHot] = {}
         for i in {on for on in stop.on if on >= 0}:
-            degree = stop.level.components[i].points
-            here = [(m, place) for m, place in enumerate(starts) if place < degree]
-            if i in stop.turning:
-                part, sizes = stop.turning[i], [len(one_hot) for one_hot in counts[i]]
-                combinations = list(itertools.product(*(range(size) for size in sizes)))
-                rows = {(m, *key): part.place(key, place) for m, place in here for key in combinations}
-                tiles[i] = circuit.look_up(rows, [memory, *counts[i]], degree)
-            else:
-                tiles[i] = [total(memory[m] for m, place in here if place == tile) for tile in range(degree)]
+            here = memory[: stop.level.components[i].points]
+            tiles[i] = stop.turning[i].turned(circuit, here, counts[i]) if i in stop.turning else here
         below = [list[Signal]() for _ in range(1 + max(max(leads) for leads in stop.leads))]
         for number, (on, leads) in enumerate(zip(stop.on, stop.leads, strict=True)):
             if on < 0:
@@ -383,7 +428,11 @@ class Writer:
 def cascade_program(machine: Machine, length: int) -> Program:
     """The program of Theorem 2 for words of up to `length` letters. The last token is the start token."""
     cascade = decompose(machine)
-    if not cascade.solvable:
+    program = Writer(cascade, machine, length).program()
+    layers = counted(len(program.blocks), "layer")
+    if cascade.solvable:
+        program.because = f"solvable: {layers} for words of any length, as many as its cascade is deep"
+    else:
         names = sorted({c.group.name for level in cascade.levels for c in level.components if not c.group.solvable})
-        raise InputError(f"the cascade has groups that are not solvable ({', '.join(names)}): use method log")
-    return Writer(cascade, machine, length).program()
+        program.because = f"{layers}: what is not solvable ({', '.join(names)}) by doubling, all else in constant depth"
+    return program

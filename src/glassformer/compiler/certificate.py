@@ -211,6 +211,8 @@ class Certificate:
     width: int
     mlp: int
     parameters: int
+    grows: dict[str, str]
+    """In words: what width and MLP grow with."""
     dtype: str
     exact_length: int
     weights: str

@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import torch
 
-from glassformer.compiler.stream import Form, Register, Stream, Units, refuse_if_too_large
+from glassformer.compiler.stream import Form, Register, Stream, Units
 
 STREAM = -1  # the layer of what is read from the stream
 
@@ -179,7 +179,7 @@ class Circuit:
         outputs = [(column, self.lift(signal, top)) for column, signal in self.outputs]
         layers = self.layers[: top + 1]
         widths = [self.stream.width, *map(len, layers), self.stream.width]
-        refuse_if_too_large(sum(a * b for a, b in itertools.pairwise(widths)))
+        self.stream.reserve(sum(a * b for a, b in itertools.pairwise(widths)))
         forms = [_dense([signal for signal, _ in layer], width) for layer, width in zip(layers, widths, strict=False)]
         write, constant = torch.zeros(widths[-2], widths[-1]).double(), torch.zeros(widths[-1]).double()
         for column, signal in outputs:

@@ -66,6 +66,8 @@ class _Walk:
             answers=Answers(torch.tensor(self.cells), stream.into({self.cell: np.eye(n)})),
             tokens_hold="the step of each letter; the start's is 0",
             answer_is="the cell",
+            grows={"width": "7n for n cells, for any T", "mlp": "some 4√T to count, and n² to compare"},
+            because="a walk between two walls: 2 layers for words of any length and any number of cells",
         )
         program.block(self.clock.flat_sum(self.step, self.sum), mlp=self.residues())
         program.block(*(self.last_time(c) for c in self.reach), mlp=self.cells_of_times())

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.compiler.stream import Form, Head, Register, Stream, Units
+from glassformer.compiler.stream import Form, Head, Register, Stream, Units, refuse_if_too_large
 from glassformer.nn.positions import dyadic_table
 
 SHARPNESS: Final = 512.0
@@ -52,6 +52,8 @@ class Clock:
         blocks: bool = False,
     ) -> None:
         self.stream, self.context, self.distances = stream, context, list(distances)
+        size = math.isqrt(context - 1) + 1
+        refuse_if_too_large(context * (1 + 3 * len(distances) + 2 * size * blocks))
         position = torch.arange(context, dtype=torch.float64)[:, None]
         columns: list[tuple[Register, Tensor]] = []
 
@@ -69,7 +71,6 @@ class Clock:
                 f"is the start nearer than d = {_few(distances)}?",
             )
         if blocks:
-            size = math.isqrt(context - 1) + 1
             tokens = position[1:, 0].long() - 1  # the start is in no block
             self.block = hold("block", _one_hot(tokens // size), "which block of positions")
             self.spot = hold("spot", _one_hot(tokens % size), "which position of its block")
@@ -79,8 +80,14 @@ class Clock:
             self.share = hold("share", (context - position).log(), "log of the positions still to come")
         self.columns = columns
 
+    @property
+    def width(self) -> int:
+        """How many columns positions take."""
+        return sum(register.size for register, _ in self.columns)
+
     def table(self) -> Float[Tensor, "context width"]:
         """The position embedding."""
+        refuse_if_too_large(self.context * self.stream.width)
         made = torch.zeros(self.context, self.stream.width, dtype=torch.float64)
         for register, values in self.columns:
             made[:, register.columns] = values
@@ -112,15 +119,15 @@ class Clock:
             inexact_terms=2 * pairs,
         )
 
-    def attend_last(self, match: Form, source: Register, target: Register) -> Head:
-        """Fetch `source` from the last position where the form `match` is 1 and not 0 (it is 1 at the start).
+    def attend_last(self, match: Form, moves: Mapping[Register, Register], which: str = "") -> Head:
+        """Fetch targets from sources at the last position where the form `match` is 1, not 0 (it is 1 at the start).
 
         The score is the position, less the whole context where there is no match: later beats earlier by 1,
         a match beats anything else by more.
         """
         key = self._recency(match, self.context)
         always = self.stream.form({self.first: [[0.0]]}, 1.0)
-        return self._reset_head("", always, key, {target: source}, 2.0)
+        return self._reset_head(which, always, key, moves, 2.0)
 
     def attend_last_before(
         self, match: Form, source: Register, elsewhere: Register, nearby: Register, no_one: Register

@@ -16,6 +16,7 @@ from glassformer.automata import Machine
 from glassformer.compiler.instructions import Clock, clear, tent, units
 from glassformer.compiler.points import fewest_points
 from glassformer.compiler.stream import Answers, Form, Program, Register, Stream, Units, refuse_if_too_large
+from glassformer.wording import counted
 
 
 def parameters_at_least(points: int, length: int) -> int:
@@ -44,6 +45,12 @@ def log_depth(machine: Machine, length: int) -> Program:
         positions=clock.table(),
         read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
         answer_is="the state whose place is nearest",
+        because=f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} "
+        f"after {counted(len(distances), 'layer')}",
+        grows={
+            "width": f"2n + 3⌈log₂ T⌉ or little more, for n = {counted(n, 'point')}",
+            "mlp": "3n² + 2n, for any T",
+        },
         answers=Answers(torch.tensor(points.states), stream.into({now: _spread(points.places, points.told_by, n)})),
     )
     composition = compose(stream, now, past)

@@ -69,6 +69,17 @@ def multiplication(
     return product if regular else None
 
 
+def fewest_moves(
+    product: Integer[np.ndarray, "element element"], one: int, known: Integer[np.ndarray, "element place"]
+) -> Integer[np.ndarray, "element point"]:
+    """What each element of a group does to as few points as are found: those that are known, or cosets."""
+    if len(product) > LARGEST_GROUP:
+        return known
+    coset = faithful_cosets(product, one)
+    one_of_each = np.unique(coset, return_index=True)[1]
+    return coset[product[one_of_each]].T if len(one_of_each) < known.shape[1] else known
+
+
 def faithful_cosets(product: Integer[np.ndarray, "element element"], one: int) -> Integer[np.ndarray, " element"]:
     """The right coset Hg of each element g, for the largest H found on whose cosets the group acts faithfully.
 

@@ -8,6 +8,7 @@ Each instruction carries the gaps and sizes from which the certificate computes 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -46,6 +47,7 @@ class Stream:
     def __init__(self) -> None:
         self.registers: list[Register] = []
         self.in_use = False
+        self.reserved = 0
 
     @property
     def width(self) -> int:
@@ -59,6 +61,11 @@ class Stream:
         made = Register(name, about, self.width, size, low, high)
         self.registers.append(made)
         return made
+
+    def reserve(self, parameters: int) -> None:
+        """Say how many weights are about to be written, so that a program too large is refused before they are."""
+        self.reserved += parameters
+        refuse_if_too_large(self.reserved)
 
     def form(self, parts: Mapping[Register, Any], constant: Any = 0.0) -> Form:
         """Linear forms Σ register·matrix + constant; a matrix is [register size, forms]."""
@@ -170,10 +177,22 @@ class Program:
     """In words: what a token puts into the stream."""
     answer_is: str = ""
     """In words: how the answer is read."""
+    because: str = ""
+    """In words: why one would build it so."""
+    grows: dict[str, str] = field(default_factory=dict)
+    """In words: what width and MLP grow with."""
 
     def block(self, *heads: Head, mlp: Units | None = None) -> None:
         """One more layer: these heads, then this MLP."""
         self.blocks.append((list(heads), mlp))
+        refuse_if_too_large(self.parameters())
+
+    def parameters(self) -> int:
+        """How many there are so far."""
+        width = self.stream.width
+        attention = sum(4 * len(heads) * max((h.width for h in heads), default=0) * width for heads, _ in self.blocks)
+        mlps = (itertools.pairwise([width, *mlp.sizes, width]) for _, mlp in self.blocks if mlp)
+        return attention + sum(a * b for layers in mlps for a, b in layers) + self.positions.numel()
 
     def config(self) -> Config:
         """The shape of the transformer that this program is."""
