@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "algebra": {"automata", "algebra"},
     "nn": {"nn"},
     "compiler": {"automata", "algebra", "nn", "compiler"},
+    "learn": {"automata", "nn", "learn"},
     "claims": {"automata", "algebra", "nn", "compiler", "claims"},
     "report": {"automata", "algebra", "report"},
 }

@@ -199,7 +199,7 @@ def test_a_machine_with_too_many_letters_for_the_terminal_is_listed(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "after L" in shell("zoo", "gridworld(3)")[0]
-    monkeypatch.setattr("glassformer.cli.out.width", 30)
+    monkeypatch.setattr("glassformer.cli.terminal.out.width", 30)
     text = shell("zoo", "gridworld(3)")[0]
     assert "L S →" in text
     assert max(map(len, text.splitlines())) <= 30
@@ -247,5 +247,5 @@ def test_an_interrupt_is_said_and_exits_with_130(shell: Shell, monkeypatch: pyte
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("glassformer.cli.machine", interrupt)
+    monkeypatch.setattr("glassformer.cli.models.machine", interrupt)
     assert shell("compile", "parity", code=130)[1].strip() == "glassformer: interrupted"

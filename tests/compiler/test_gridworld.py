@@ -12,7 +12,7 @@ from glassformer.errors import InputError
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 9, 20])
-@pytest.mark.parametrize("length", [1, 9, 60, 256])
+@pytest.mark.parametrize("length", [1, 7, 60, 256])
 def test_every_gridworld_is_exact_in_two_layers_from_every_kind_of_start(n: int, length: int) -> None:
     for start in {0, n // 2, n - 1}:
         built = compile(replace(zoo.gridworld(n), start=start), length, "gridworld")

@@ -138,7 +138,7 @@ def test_casting_keeps_the_weights_or_is_refused() -> None:
 
 
 def test_a_model_that_would_not_fit_is_refused_before_it_is_made() -> None:
-    with pytest.raises(InputError, match=r"would have [\d,]+ parameters; the limit is 268,435,456"):
+    with pytest.raises(InputError, match=r"would have at least [\d,]+ parameters; the limit is 268,435,456"):
         by_doubling("cyclic(1000)", 100)
 
 
@@ -147,7 +147,10 @@ def test_a_model_that_would_not_fit_is_refused_before_it_is_made() -> None:
     [
         (lambda: compile("parity", 0), "a whole number from 1 on, not 0"),
         (lambda: compile("parity", 10**400), r"some 2\^1329 parameters"),
-        (lambda: compile("parity", 8, method="magic"), "method is one of auto, log, cascade, gridworld; not 'magic'"),
+        (
+            lambda: compile("parity", 8, method="magic"),
+            "method is one of auto, log, cascade, gridworld, dyck; not 'magic'",
+        ),
         (lambda: compile("parity", 8, dtype="int8"), "bfloat16, float16, float32, float64; not 'int8'"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 from collections.abc import Callable
@@ -34,26 +33,17 @@ from glassformer.wording import counted
 
 NUMBERS_AT_ONCE: Final = 2**25
 """Largest activation of one forward pass, in numbers: 128 MiB in float32."""
-QUICK: Final = Limits(images=2_000, rows=20_000, seconds=5.0)
+QUICK: Final = Limits(images=2_000, rows=200_000, seconds=5.0)
 """How far `auto` looks for a cascade."""
 
 
-@dataclass(frozen=True)
-class Method:
-    """A way to build: its theorem, and the function from machine and length to a program."""
-
-    theorem: str
-    program: Callable[[Machine, int], Program]
-
-
-METHODS: Final = {
-    "log": Method("Theorem 1: every semiautomaton, in logarithmic depth", log_depth),
-    "cascade": Method(
-        "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length", cascade_program
-    ),
-    "gridworld": Method("Theorem 3: a walk between two walls, in two attention layers", gridworld_program),
-    "dyck": Method("Brackets of bounded depth, in three attention layers", dyck_program),
+METHODS: Final[dict[str, Callable[[Machine, int], Program]]] = {
+    "log": log_depth,
+    "cascade": cascade_program,
+    "gridworld": gridworld_program,
+    "dyck": dyck_program,
 }
+"""The ways to build: from a machine and a length to a program."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +108,7 @@ class Built:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Built:
         """Read what `save` wrote."""
-        model, documents = files.load(Path(folder))
+        model, documents = files.load_transformer(Path(folder))
         for name in ("certificate.json", "machine.json"):
             if name not in documents:
                 raise InputError(f"{folder} holds a model without {name}: it was not built by `compile`")
@@ -145,7 +135,11 @@ def compile(
     torch_dtype(dtype)
     if method == "auto":
         return _shallowest(machine, length, dtype)
-    program = METHODS[method].program(machine, length)
+    return _built(METHODS[method](machine, length), machine, length, method, dtype)
+
+
+def _built(program: Program, machine: Machine, length: int, method: str, dtype: str) -> Built:
+    """The model that a program is, if it is exact."""
     checked = _checked_margins(program, machine, length, method, dtype)
     model = program.assemble(torch_dtype(dtype))
     return Built(model, _certificate(program, model, method, length, dtype, checked), machine)
@@ -153,21 +147,25 @@ def compile(
 
 def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
     """The shallowest model that is exact for this length in this number format, and why it is that one."""
-    depths: dict[str, int] = {"log": doubling(length)}
+    depths, programs, refused = {"log": doubling(length)}, dict(METHODS), []
     if walk_of(machine) is not None:
         depths["gridworld"] = 2
     if stack_of(machine) is not None:
         depths["dyck"] = 3
-    with contextlib.suppress(TooLargeError):
-        depths["cascade"] = decompose(machine, watch=Watch(QUICK)).layers(length)
-    refused = []
+    try:
+        cascade = decompose(machine, watch=Watch(QUICK))
+        depths["cascade"] = cascade.layers(length)
+        programs["cascade"] = lambda machine, length: cascade_program(machine, length, cascade)
+    except TooLargeError as error:
+        refused.append(f"cascade was not tried: {error}")
     for method in sorted(depths, key=lambda name: (depths[name], list(METHODS).index(name))):
         try:
-            built = compile(machine, length, method, dtype)
+            built = _built(programs[method](machine, length), machine, length, method, dtype)
         except InputError as error:
             refused.append(f"{method} was refused: {error}")
             continue
-        others = [f"{name} would take {depths[name]}" for name in depths if depths[name] > depths[method]]
+        deeper = [name for name in depths if depths[name] >= depths[method] and name != method]
+        others = [f"{name} would take {depths[name]}" for name in deeper]
         why = "; ".join([built.certificate.why, *others, *refused])
         return replace(built, certificate=replace(built.certificate, why=why))
     raise InputError("; ".join(refused))
@@ -179,11 +177,18 @@ def _checked_margins(program: Program, machine: Machine, length: int, method: st
     if failures := checked.failures():
         enough = [name for name, precision in PRECISIONS.items() if not margins(program, precision).failures()]
         ways = [f"dtype {' or '.join(enough)}"] * bool(enough)
-        if method != "log" and not margins(log_depth(machine, length), PRECISIONS[dtype]).failures():
+        if method != "log" and _would_do(log_depth, machine, length, dtype):
             ways.append("method log")
         advice = f"use {', or '.join(ways)}" if ways else "no number format here is precise enough"
         raise InputError(f"{dtype} would not be exact: {'; '.join(failures)}; {advice}")
     return checked
+
+
+def _would_do(method: Callable[[Machine, int], Program], machine: Machine, length: int, dtype: str) -> bool:
+    try:
+        return not margins(method(machine, length), PRECISIONS[dtype]).failures()
+    except InputError:
+        return False
 
 
 def _certificate(
@@ -191,7 +196,7 @@ def _certificate(
 ) -> Certificate:
     shapes = model.config.blocks
     return Certificate(
-        theorem=METHODS[method].theorem,
+        theorem=program.theorem,
         method=method,
         why=program.because,
         layers=len(shapes),

@@ -65,7 +65,7 @@ class Stop:
     def turning(self) -> dict[int, Turning]:
         """The components that have a group."""
         parts = enumerate(self.level.components)
-        return {i: Turning(c.group, frozenset(c.members)) for i, c in parts if c.group.order > 1}
+        return {i: Turning(c.group) for i, c in parts if c.group.order > 1}
 
     @property
     def places(self) -> int:
@@ -96,7 +96,7 @@ class Stop:
 
 
 def stops(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation]]]:
-    """Each level with its situations, and the situations on the next level."""
+    """Each level with its situations, and the situations on the next level; below the last, only P′ counts."""
     coordinates = cascade.coordinates(start)
     situations: list[Situation] = [(0, 0, letter) for letter in range(len(cascade.machine.symbols))]
     for k, level in enumerate(cascade.levels):
@@ -109,7 +109,8 @@ def stops(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation]]
             ahead = []
             for place, tile in enumerate(olds):
                 then = int(cascade.tiles[new, level.moves[row, place]]) if here else new
-                ahead.append(below.setdefault((tile, then, letter), len(below)))
+                found = (tile, then, letter) if k + 1 < len(cascade.levels) else (0, then, 0)
+                ahead.append(below.setdefault(found, len(below)))
             leads.append(ahead)
             rows.append(row)
             among = (i for i, component in enumerate(level.components) if old in component.members)
@@ -174,7 +175,7 @@ class Writer:
         self.state_of = cascade.state_of
         self.stream = Stream()
         self.registers = [Registers(self.stream, stop, k + 1, length) for k, stop in enumerate(self.stops)]
-        self.end = self.stream.register("end", len(self.last) + 1, "state before, state after, and letter")
+        self.end = self.stream.register("state", len(machine.states), "the state after the letter")
         sums, resets = any(stop.stages for stop in self.stops), any(r.resets for r in self.registers)
         doubled = any(stop.rests for stop in self.stops)
         self.distances = [2**layer for layer in range(max(1, doubling(length)))] if doubled else []
@@ -182,17 +183,15 @@ class Writer:
 
     def program(self) -> Program:
         """The whole program."""
-        states = [int(self.state_of[new]) for _, new, _ in self.last] + [self.machine.start]
-        logits = np.zeros((len(states), len(self.machine.states)))
-        logits[np.arange(len(states)), states] = 1.0
+        reached, each = sorted({*self.last_states()}), np.eye(len(self.machine.states))
         program = Program(
             self.stream,
             tokens=self.stream.into(dict(self.entry(0))),
             positions=self.clock.table(),
-            read_out=self.stream.form({self.end: logits}),
-            answers=Answers(torch.tensor(states), self.stream.into({self.end: np.eye(len(states))})),
+            read_out=self.stream.form({self.end: each}),
+            answers=Answers(torch.tensor(reached), self.stream.into({self.end: each[reached]})),
             tokens_hold="the letter's situation on level 1: all states before, all states after",
-            answer_is="the state after",
+            answer_is="the state",
             grows=self.grows(),
         )
         for k, stop in enumerate(self.stops):
@@ -206,6 +205,10 @@ class Writer:
                 program.block(*self.resetting(k), mlp=self.after_resetting(k))
         return program
 
+    def last_states(self) -> list[int]:
+        """The state of each situation below the last level, and of the start token."""
+        return [int(self.state_of[new]) for _, new, _ in self.last] + [self.machine.start]
+
     def grows(self) -> dict[str, str]:
         """What the sizes depend on."""
         rows = sum(len(stop.situations) for stop in self.stops)
@@ -213,9 +216,10 @@ class Writer:
             len(counter.moduli) for stop in self.stops for t in stop.turning.values() for counter in t.counters
         )
         resets = any(registers.resets for registers in self.registers)
+        situations = counted(rows, "table row")
         position = f"{self.clock.width} for the position" + ", some 2√T" * resets
         return {
-            "width": f"{self.stream.width - self.clock.width:,} for {counted(rows, 'table row')}; {position}",
+            "width": f"{self.stream.width - self.clock.width:,} for states, groups and {situations}; {position}",
             "mlp": "one or more for each table row"
             + (f"; some 4√T for each of {counted(counters, 'counter')}" * bool(counters)),
         }
@@ -225,7 +229,7 @@ class Writer:
     def entry(self, k: int) -> Mapping[Register, np.ndarray]:
         """What registers hold when level k is entered: a matrix [situation, register size] for each."""
         if k == len(self.stops):
-            return {self.end: np.eye(len(self.last) + 1)}
+            return {self.end: np.eye(len(self.machine.states))[self.last_states()]}
         stop, registers = self.stops[k], self.registers[k]
         count = len(stop.situations)
         if not stop.turning and not registers.resets:  # the coordinate never changes: straight on to the next level
@@ -309,7 +313,8 @@ class Writer:
             return
         now = self.elements_now(circuit, k, i, stage)
         possible = [x for x, bit in enumerate(now) if bit.terms]
-        rows = {(x, h): part.after(stage, x, h) for x in possible for h in range(len(count))}
+        circuit.refuse_if_too_large(len(possible) * len(count))
+        rows = {(x, h): left for x in possible for h, left in enumerate(part.after(stage, x).tolist())}
         left = circuit.look_up(rows, [now, count], part.group.order)
         if last:
             at_start = circuit.read(registers.situation)[-1]
@@ -420,19 +425,23 @@ class Writer:
             if on < 0:
                 below[leads[0]].append(situation[number])
                 continue
-            for tile, ahead in enumerate(leads):
-                below[ahead].append(circuit.all_of([situation[number], tiles[on][tile]]))
+            for ahead in set(leads):
+                some = [tiles[on][tile] for tile, there in enumerate(leads) if there == ahead]
+                bits = [situation[number]] + [total(some)] * (len(some) < len(leads))
+                below[ahead].append(circuit.all_of(bits))
         self.enter(circuit, k + 1, [*(total(bits) for bits in below), situation[-1]])
 
 
-def cascade_program(machine: Machine, length: int) -> Program:
+def cascade_program(machine: Machine, length: int, cascade: Cascade | None = None) -> Program:
     """The program of Theorem 2 for words of up to `length` letters. The last token is the start token."""
-    cascade = decompose(machine)
+    cascade = cascade or decompose(machine)
     program = Writer(cascade, machine, length).program()
     layers = counted(len(program.blocks), "layer")
     if cascade.solvable:
+        program.theorem = "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length"
         program.because = f"solvable: {layers} for words of any length, as many as its cascade is deep"
     else:
         names = sorted({c.group.name for level in cascade.levels for c in level.components if not c.group.solvable})
+        program.theorem = "Theorems 1 and 2: what is not solvable in logarithmic depth, all else in constant depth"
         program.because = f"{layers}: what is not solvable ({', '.join(names)}) by doubling, all else in constant depth"
     return program

@@ -149,11 +149,13 @@ def _score_error(head: Head, precision: Precision) -> float:
 
     An inexact term is a product of a query and a key entry, each at most SHARPNESS and 1. The key carries one
     rounding (the table); the query three (table, weight, its own storage) and those of its short sum. Then the
-    terms are summed, and the score is stored.
+    terms are summed, and the score is stored. If no term is of that kind, the entries are whole numbers, which may be
+    too large for the format: then weight, query and key are rounded as well.
     """
     u, s = precision.rounding, precision.sum_rounding
     terms = head.inexact_terms * SHARPNESS * (4 * u + 2 * s)
-    return terms + head.largest_score * ((head.inexact_terms + 2) * s + u)
+    stored = u if head.inexact_terms else 4 * u
+    return terms + head.largest_score * ((head.inexact_terms + 2) * s + stored)
 
 
 def _sum_error(head: Head, precision: Precision) -> float:

@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import torch
 
-from glassformer.compiler.stream import Form, Register, Stream, Units
+from glassformer.compiler.stream import Form, Register, Stream, Units, refuse_if_too_large
 
 STREAM = -1  # the layer of what is read from the stream
 
@@ -149,6 +149,10 @@ class Circuit:
         under = total(self.below(number, multiple, largest) for multiple in multiples)
         return number + under * float(modulus) - float(modulus * len(multiples))
 
+    def refuse_if_too_large(self, gates: int) -> None:
+        """Say no before so many gates are made, if they would not fit into a model."""
+        refuse_if_too_large(gates * self.stream.width)
+
     def look_up(self, rows: Mapping[Key, int], inputs: Sequence[OneHot], size: int) -> list[Signal]:
         """The one-hot that a table gives for one-hot inputs; combinations that are not in the table give no bit."""
         found: list[list[Signal]] = [[] for _ in range(size)]
@@ -175,7 +179,7 @@ class Circuit:
 
     def units(self, does: str) -> Units:
         """All layers as weights."""
-        top = max(0, *(signal.layer for _, signal in self.outputs))
+        top = max([0, *(signal.layer for _, signal in self.outputs)])
         outputs = [(column, self.lift(signal, top)) for column, signal in self.outputs]
         layers = self.layers[: top + 1]
         widths = [self.stream.width, *map(len, layers), self.stream.width]

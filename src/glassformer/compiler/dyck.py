@@ -16,7 +16,7 @@ from glassformer.algebra.stack import Stack, stack_of
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
 from glassformer.compiler.instructions import Clock
-from glassformer.compiler.stream import Answers, Head, Program, Stream, Units
+from glassformer.compiler.stream import Answers, Head, Program, Stream, Units, refuse_if_too_large
 from glassformer.errors import InputError
 
 TRUE = Signal(constant=1.0)
@@ -51,6 +51,8 @@ class _Brackets:
         self.wrong = stream.register("wrong", 1, "one bracket too many, or of the wrong kind?")
         self.error = stream.register("error", 1, "was anything wrong so far?")
         self.state = stream.register("state", len(machine.states), "the open brackets, or the error")
+        each_head = 4 * (stack.kinds + 1)  # numbers for each column of the stream
+        refuse_if_too_large((len(machine.states) + stack.depth * each_head) * stream.width)
         self.clock = Clock(stream, length + 1, place=True, share=True)
 
     def program(self) -> Program:
@@ -77,6 +79,7 @@ class _Brackets:
             tokens_hold="which bracket the letter opens or closes",
             answer_is="the state",
             grows={"width": "|Q|, and a few for each depth, for any T", "mlp": "|Q| or little more, for any T"},
+            theorem="Brackets of bounded depth, in three attention layers",
             because="brackets of bounded depth: 3 layers for words of any length and any depth",
         )
         mistakes = stream.form({self.wrong: [[1.0]], self.clock.first: [[1.0 - lost]]})
@@ -91,7 +94,7 @@ class _Brackets:
         (so_far,), offset = circuit.read(self.sum), float(self.length)
         number = circuit.relu(so_far + offset, 2 * offset)  # counted from the fewest that there can be
         empty = offset - len(self.at_start)
-        under = [circuit.below(number, empty + d, 2 * offset) for d in range(most + 2)]
+        under = [circuit.below(number, empty + d, 2 * offset + len(self.at_start)) for d in range(most + 2)]
         depth = [under[d + 1] - under[d] for d in range(most + 1)]
         opens = total(circuit.read(self.opens))
         circuit.write(self.depth, depth)

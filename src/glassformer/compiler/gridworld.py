@@ -22,7 +22,7 @@ from glassformer.algebra.walk import walk_of
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, Signal, total
 from glassformer.compiler.instructions import RECENCY, Clock
-from glassformer.compiler.stream import Answers, Head, Program, Stream, Units
+from glassformer.compiler.stream import Answers, Head, Program, Stream, Units, refuse_if_too_large
 from glassformer.errors import InputError
 
 
@@ -51,6 +51,7 @@ class _Walk:
         about = "did the sum never differ by {} from now?"
         self.never = {c: stream.register(f"never {c:+}", 1, about.format(c)) for c in self.reach}
         self.cell = stream.register("cell", self.n, "where the walker is")
+        refuse_if_too_large(2 * self.n**2 * stream.width)  # two units for each pair of windows
         self.clock = Clock(stream, length + 1, place=True, share=True)
 
     def program(self) -> Program:
@@ -67,10 +68,12 @@ class _Walk:
             tokens_hold="the step of each letter; the start's is 0",
             answer_is="the cell",
             grows={"width": "7n for n cells, for any T", "mlp": "some 4√T to count, and n² to compare"},
+            theorem="Theorem 3: a walk between two walls, in two attention layers",
             because="a walk between two walls: 2 layers for words of any length and any number of cells",
         )
         program.block(self.clock.flat_sum(self.step, self.sum), mlp=self.residues())
-        program.block(*(self.last_time(c) for c in self.reach), mlp=self.cells_of_times())
+        decision = self.cells_of_times()  # first, because it is what may be too large
+        program.block(*(self.last_time(c) for c in self.reach), mlp=decision)
         return program
 
     def residues(self) -> Units:
@@ -129,7 +132,7 @@ class _Walk:
     def before(self, residue: int) -> int:
         """When, before the word, the sum last had a residue: 0 or less."""
         start = self.cells.index(self.machine.start)
-        for value in range(-start, self.n - start + 1):
+        for value in range(-start, self.n - start):
             if value % self.modulus == residue:
                 return value if value <= 0 else -2 * start - value
         return -10 * self.n  # never

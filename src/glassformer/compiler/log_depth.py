@@ -45,6 +45,7 @@ def log_depth(machine: Machine, length: int) -> Program:
         positions=clock.table(),
         read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
         answer_is="the state whose place is nearest",
+        theorem="Theorem 1: every semiautomaton, in logarithmic depth",
         because=f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} "
         f"after {counted(len(distances), 'layer')}",
         grows={

@@ -73,8 +73,8 @@ def fewest_moves(
     product: Integer[np.ndarray, "element element"], one: int, known: Integer[np.ndarray, "element place"]
 ) -> Integer[np.ndarray, "element point"]:
     """What each element of a group does to as few points as are found: those that are known, or cosets."""
-    if len(product) > LARGEST_GROUP:
-        return known
+    if len(product) > LARGEST_GROUP or factorial(known.shape[1] - 1) < len(product):
+        return known  # too many elements to look for fewer points, or too many to move fewer
     coset = faithful_cosets(product, one)
     one_of_each = np.unique(coset, return_index=True)[1]
     return coset[product[one_of_each]].T if len(one_of_each) < known.shape[1] else known

@@ -75,7 +75,7 @@ class Stream:
         weight = torch.zeros(self.width, count, dtype=torch.float64)
         for register, matrix in matrices.items():
             weight[register.columns] += matrix
-        return Form(weight, torch.as_tensor(constant, dtype=torch.float64).expand(count).clone())
+        return Form(weight, torch.zeros(count, dtype=torch.float64) + torch.as_tensor(constant, dtype=torch.float64))
 
     def into(self, parts: Mapping[Register, Any]) -> Float[Tensor, "form width"]:
         """Where forms are added to the stream: a matrix [forms, register size] for each register."""
@@ -177,6 +177,7 @@ class Program:
     """In words: what a token puts into the stream."""
     answer_is: str = ""
     """In words: how the answer is read."""
+    theorem: str = ""
     because: str = ""
     """In words: why one would build it so."""
     grows: dict[str, str] = field(default_factory=dict)
@@ -245,8 +246,8 @@ def refuse_if_too_large(parameters: int) -> None:
     if parameters > LARGEST_MODEL:
         count = f"{parameters:,}" if parameters < 10**15 else f"some 2^{parameters.bit_length()}"
         raise InputError(
-            f"this model would have {count} parameters; the limit is {LARGEST_MODEL:,}: fewer states or a shorter "
-            "length would do"
+            f"this model would have at least {count} parameters; the limit is {LARGEST_MODEL:,}: fewer states or a "
+            "shorter length would do"
         )
 
 

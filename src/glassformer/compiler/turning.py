@@ -42,7 +42,6 @@ class Turning:
     """A component with a group: how elements step its counters, and what is left for the counter below."""
 
     group: Group
-    members: frozenset[int]
 
     @property
     def counters(self) -> tuple[Counter, ...]:
@@ -77,31 +76,33 @@ class Turning:
         moves[self.rest.elements] = self.rest.moves
         return moves
 
-    def after(self, stage: int, element: int, count: int) -> int:
-        """The element that a stage hands to the one below, if `count` was counted before: τ(before)·x·τ(after)⁻¹."""
+    def after(self, stage: int, element: int) -> Integer[np.ndarray, " count"]:
+        """The element that a stage hands to the one below, for each count before it: τ(before)·x·τ(after)⁻¹."""
         counter = self.counters[stage]
-        before = np.array(np.unravel_index(count, counter.moduli))
+        before = np.stack(np.unravel_index(np.arange(len(counter.lift)), counter.moduli), axis=-1)
         later = counter.number((before + counter.steps[element]) % np.array(counter.moduli))
-        left = self.group.multiply(counter.lift[count], element)
-        return int(self.group.multiply(left, self.group.inverses[counter.lift[later]]))
+        left = self.group.multiply(counter.lift, element)
+        return self.group.multiply(left, self.group.inverses[counter.lift[later]])
 
-    def product(self, counts: Sequence[int]) -> int:
-        """The product of all elements before, from what each stage has counted."""
-        element = 0
-        for lift, count in zip(self.lifts[::-1], counts[::-1], strict=True):
-            element = int(self.group.multiply(element, lift[count]))
+    @cached_property
+    def products(self) -> Integer[np.ndarray, " counts"]:
+        """The product of all elements before, for each combination of what the stages may have counted."""
+        element = np.zeros(1, dtype=np.int64)
+        for lift in self.lifts:
+            element = self.group.multiply(lift, element[:, None]).reshape(-1)
         return element
-
-    def place(self, counts: Sequence[int], start: int, back: bool = False) -> int:
-        """Where that product takes a tile; or back from."""
-        product = self.product(counts)
-        return int(self.group.elements[self.group.inverses[product] if back else product, start])
 
     def turned(self, circuit: Circuit, tile: OneHot, counts: Sequence[OneHot], back: bool = False) -> OneHot:
         """Where the product takes a tile that is given by bits; or back from."""
         possible = [place for place, bit in enumerate(tile) if bit.terms or bit.constant]
+        circuit.refuse_if_too_large(len(possible) * len(self.products))
         combinations = list(itertools.product(*(range(len(one_hot)) for one_hot in counts)))
-        rows = {(place, *key): self.place(key, place, back) for place in possible for key in combinations}
+        moves = self.group.elements[self.group.inverses[self.products] if back else self.products]
+        rows = {
+            (place, *key): there
+            for place in possible
+            for key, there in zip(combinations, moves[:, place].tolist(), strict=True)
+        }
         return circuit.look_up(rows, [tile, *counts], self.group.degree)
 
 

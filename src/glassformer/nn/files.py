@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import safetensors.torch
 import torch
@@ -20,13 +20,21 @@ from torch import Tensor
 from glassformer.atomic import write_folder_atomically
 from glassformer.errors import InputError
 from glassformer.nn.config import Config
+from glassformer.nn.recurrent import LSTM, LSTMConfig
 from glassformer.nn.transformer import Transformer
 
 FORMAT: Final = "glassformer model, version 1"
 LARGEST_DOCUMENT: Final = 16 * 2**20  # bytes of a JSON file
 
+Model: TypeAlias = Transformer | LSTM
+KINDS: Final[dict[str, tuple[type[Config] | type[LSTMConfig], type[Model]]]] = {
+    "transformer": (Config, Transformer),
+    "lstm": (LSTMConfig, LSTM),
+}
+"""What a folder can hold: the class of its config, and that of the model."""
 
-def save(folder: Path, model: Transformer, documents: Mapping[str, str] | None = None) -> None:
+
+def save(folder: Path, model: Model, documents: Mapping[str, str] | None = None) -> None:
     """Write the model (and texts by file name) into a folder, replacing a model that is there already."""
     _check_name(folder)
     _check_replaceable(folder)
@@ -34,11 +42,20 @@ def save(folder: Path, model: Transformer, documents: Mapping[str, str] | None =
     parts |= {name: text.encode() for name, text in (documents or {}).items()}
     config = model.config.to_json()
     checksums = {name: _checksum(data) for name, data in parts.items()} | {"config": _checksum(_canonical(config))}
-    header = {"format": FORMAT, "sha256": checksums, "config": config}
+    (kind,) = (kind for kind, (_, cls) in KINDS.items() if isinstance(model, cls))
+    header = {"format": FORMAT, "kind": kind, "sha256": checksums, "config": config}
     write_folder_atomically(folder, parts | {"config.json": to_json(header).encode()})
 
 
-def load(folder: Path) -> tuple[Transformer, dict[str, str]]:
+def load_transformer(folder: Path) -> tuple[Transformer, dict[str, str]]:
+    """The same for those who can only use a Transformer."""
+    model, documents = load(folder)
+    if not isinstance(model, Transformer):
+        raise InputError(f"{folder} holds an {type(model).__name__}, and a Transformer is needed here")
+    return model, documents
+
+
+def load(folder: Path) -> tuple[Model, dict[str, str]]:
     """The model in a folder, and the texts of the documents beside it, by file name."""
     _check_name(folder)
     header = _header(folder)
@@ -46,13 +63,18 @@ def load(folder: Path) -> tuple[Transformer, dict[str, str]]:
     parts = {name: _read_part(folder / name, checksums[name]) for name in checksums if name != "config"}
     if _checksum(_canonical(header.get("config"))) != checksums.get("config"):
         raise InputError(f"{folder}/config.json was changed after the model was saved")
+    if header.get("kind", "transformer") not in KINDS:
+        raise InputError(f"{folder}/config.json: kind is one of {', '.join(KINDS)}; not {header['kind']!r}")
+    config_class, model_class = KINDS[header.get("kind", "transformer")]
     try:
-        config = Config.from_json(header["config"])
+        config = config_class.from_json(header["config"])
     except InputError as error:
         raise InputError(f"{folder}/config.json: {error}") from None
     weights = _parse_weights(parts.pop("model.safetensors"), folder)
-    _check_weights(config, weights, folder)
-    model = Transformer(config).to(next(iter(weights.values())).dtype)
+    with torch.device("meta"):
+        expected = model_class(config).state_dict()  # type: ignore[arg-type]  # each class with its own config
+    _check_weights(expected, weights, folder)
+    model = model_class(config).to(next(iter(weights.values())).dtype)  # type: ignore[arg-type]
     model.load_state_dict(weights)
     return model, {name: data.decode() for name, data in parts.items()}
 
@@ -114,11 +136,11 @@ def _parse_weights(data: bytes, folder: Path) -> dict[str, Tensor]:
         raise InputError(f"{folder}/model.safetensors is not a safetensors file: {error}") from None
 
 
-def _tensors(model: Transformer) -> dict[str, Tensor]:
+def _tensors(model: Model) -> dict[str, Tensor]:
     return {name: value.contiguous() for name, value in model.state_dict().items()}
 
 
-def digest(model: Transformer) -> str:
+def digest(model: Model) -> str:
     """A checksum of all weights, their names and number formats."""
     parts = hashlib.sha256()
     for name, value in sorted(_tensors(model).items()):
@@ -135,10 +157,8 @@ def _checksum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _check_weights(config: Config, weights: Mapping[str, Tensor], folder: Path) -> None:
+def _check_weights(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor], folder: Path) -> None:
     """Names, shapes and number formats fit the config, before any memory is taken."""
-    with torch.device("meta"):
-        expected = Transformer(config).state_dict()
     for name in sorted(expected.keys() - weights.keys()):
         raise InputError(f"{folder}/model.safetensors lacks the weights {name}, which config.json asks for")
     for name, value in sorted(weights.items()):

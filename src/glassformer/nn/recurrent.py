@@ -1,10 +1,16 @@
-"""A recurrent network: a vector for each letter, torch's own RNN, a read-out. What theory compares with."""
+"""Recurrent networks: what theory compares with (an RNN of ReLUs), and what experiments do (an LSTM)."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+
+from glassformer.errors import InputError, whole_number
 
 
 class Recurrent(nn.Module):
@@ -21,5 +27,49 @@ class Recurrent(nn.Module):
         """One step for each letter, from the start vector."""
         start = self.start.expand(1, len(letters), -1).contiguous()
         states, _ = self.rnn(self.embed(letters), start)
+        logits: Tensor = self.unembed(states)
+        return logits
+
+
+@dataclass(frozen=True)
+class LSTMConfig:
+    """The sizes of an LSTM."""
+
+    vocab: int
+    outputs: int
+    embedding: int = 64
+    hidden: int = 128
+    layers: int = 1
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            whole_number(value, name, least=1)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> LSTMConfig:
+        """The config that `to_json` wrote."""
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise InputError(f"these are not the sizes of an LSTM: {error}") from None
+
+
+class LSTM(nn.Module):
+    """tokens [batch, pos] → logits [batch, pos, output], one step a token."""
+
+    def __init__(self, config: LSTMConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = nn.Embedding(config.vocab, config.embedding)
+        self.lstm = nn.LSTM(config.embedding, config.hidden, config.layers, batch_first=True)
+        self.unembed = nn.Linear(config.hidden, config.outputs)
+
+    def forward(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos output"]:
+        """One step for each token."""
+        states, _ = self.lstm(self.embed(tokens))
         logits: Tensor = self.unembed(states)
         return logits

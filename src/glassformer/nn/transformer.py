@@ -56,9 +56,9 @@ class PosEmbed(nn.Module):
             formula = {"sinusoidal": positions.sinusoidal_table, "dyadic": positions.dyadic_table}[config.positions]
             self.register_buffer("W_pos", formula(config.context, config.width).float(), persistent=False)
 
-    def forward(self, tokens: Tokens) -> Residual:
-        """The same vectors for every sequence of the batch."""
-        return self.W_pos[: tokens.shape[1]].expand(tokens.shape[0], -1, -1)
+    def forward(self, tokens: Tokens, first: int = 0) -> Residual:
+        """The same vectors for every sequence of the batch, from position `first` on."""
+        return self.W_pos[first : first + tokens.shape[1]].expand(tokens.shape[0], -1, -1)
 
 
 class Attention(nn.Module):
@@ -251,12 +251,12 @@ class Transformer(nn.Module):
         self.unembed = Unembed(config)
         self.initialise()
 
-    def forward(self, tokens: Tokens, here: Here = UNSEEN) -> Logits:
-        """The whole computation."""
-        self.check_tokens(tokens)
+    def forward(self, tokens: Tokens, here: Here = UNSEEN, first: int = 0) -> Logits:
+        """The whole computation; the first token may stand at another position than 0 (where positions are added)."""
+        self.check_tokens(tokens, first)
         x = here("hook_embed", self.embed(tokens))
         if self.pos_embed:
-            x = x + here("hook_pos_embed", self.pos_embed(tokens))
+            x = x + here("hook_pos_embed", self.pos_embed(tokens, first))
         for i, block in enumerate(self.blocks):
             x = block(x, here.inside(f"blocks.{i}."))
         if self.ln_final:
@@ -315,7 +315,7 @@ class Transformer(nn.Module):
             else:
                 nn.init.normal_(parameter, std=0.02 * (depth_scale if kind in ("W_O", "W_out") else 1))
 
-    def check_tokens(self, tokens: Tokens) -> None:
+    def check_tokens(self, tokens: Tokens, first: int = 0) -> None:
         """Refuse what cannot be embedded."""
         if not isinstance(tokens, Tensor):
             raise InputError(f"tokens are a tensor of integers [batch, pos], not {type(tokens).__name__}")
@@ -323,8 +323,9 @@ class Transformer(nn.Module):
             raise InputError(
                 f"tokens are int64 or int32 [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}"
             )
-        if tokens.shape[1] > self.config.context:
-            raise InputError(f"{tokens.shape[1]} positions do not fit a context of {self.config.context}")
+        if first + tokens.shape[1] > self.config.context:
+            positions = f"{tokens.shape[1]} positions" + (f" from {first} on" if first else "")
+            raise InputError(f"{positions} do not fit a context of {self.config.context}")
         if torch.compiler.is_compiling():  # a compiled graph cannot look at values
             return
         if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.config.vocab:

@@ -1,0 +1,11 @@
+"""The command line: `glassformer COMMAND … [--json]`.
+
+Every command prints a table to read, or with --json one JSON value on standard output; progress and messages go to
+standard error. Exit codes: 0 done, 1 a check failed, 2 bad input or output that cannot be written, 130 interrupted.
+No mathematics lives here.
+"""
+
+from glassformer.cli import machines, models, learning, claims  # noqa: I001  (the order in which --help lists them)
+from glassformer.cli.terminal import app
+
+__all__ = ["app", "claims", "learning", "machines", "models"]

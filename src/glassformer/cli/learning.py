@@ -1,0 +1,195 @@
+"""Commands about learning: train one model, or sweep through many."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from glassformer.cli.terminal import AsJson, Spec, app, err, leave, out, print_json, table_of
+from glassformer.errors import InputError
+from glassformer.wording import counted
+
+if TYPE_CHECKING:
+    from glassformer.learn.store import Row
+
+
+@app.command()
+def train(
+    spec: Spec,
+    length: Annotated[int, typer.Option(min=1, help="Letters in a word.")] = 32,
+    predict: Annotated[str, typer.Option(help="What is asked after every letter: state or output.")] = "state",
+    letters: Annotated[str | None, typer.Option(help="Probabilities of the letters, as in 0.9,0.1.")] = None,
+    reveal: Annotated[float, typer.Option(help="Part of the answers that are told in training.")] = 1.0,
+    scratchpad: Annotated[bool, typer.Option(help="Let the model write the states into the word.")] = False,
+    kind: Annotated[str, typer.Option(help="transformer or lstm.")] = "transformer",
+    layers: Annotated[int, typer.Option(min=1, help="Layers.")] = 2,
+    width: Annotated[int, typer.Option(min=1, help="Width of the residual stream, or of an LSTM's state.")] = 64,
+    heads: Annotated[int, typer.Option(min=1, help="Attention heads in each layer.")] = 4,
+    mlp: Annotated[int | None, typer.Option(min=1, help="Units of each MLP; default: 4 × the width.")] = None,
+    positions: Annotated[str, typer.Option(help="learned, sinusoidal, rotary, alibi (recency) or none.")] = "learned",
+    shifted: Annotated[bool, typer.Option(help="Begin words at random positions of twice the context.")] = False,
+    steps: Annotated[int, typer.Option(min=1, help="Steps.")] = 1000,
+    batch: Annotated[int, typer.Option(min=1, help="Words in a step.")] = 64,
+    learning_rate: Annotated[float, typer.Option("--lr", help="Learning rate, after warm-up.")] = 1e-3,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and words.")] = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads; small models are fastest with one.")] = 1,
+    longer: Annotated[int | None, typer.Option(min=1, help="Also test on words of this length.")] = None,
+    folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Keep the run here.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model on the same task that compile builds one for: say the state after every letter."""
+    from glassformer.learn import DivergedError
+    from glassformer.learn import train as learn
+    from glassformer.learn.trial import parts_of
+
+    if resume and folder is None:
+        raise InputError("--resume needs the folder of the run: --out DIR")
+    task: dict[str, Any] = {"machine": spec, "length": length, "predict": predict, "reveal": reveal}
+    task |= {"scratchpad": scratchpad, "letters": probabilities(letters)}
+    model = {"kind": kind, "layers": layers, "width": width, "heads": heads, "mlp": mlp, "positions": positions}
+    model["context"] = 2 * (length + 1) if shifted else None
+    training = {"steps": steps, "batch": batch, "learning_rate": learning_rate, "seed": seed, "shifted": shifted}
+    training["threads"] = threads
+    tests = {"longer": {"length": longer}} if longer else {}
+    with training_bar(steps) as show:
+        try:
+            asked, architecture, settings, tested = parts_of(
+                {"task": task, "model": model, "training": training, "tests": tests}
+            )
+            trained = learn(asked, architecture, settings, folder, resume, tested, show)
+        except DivergedError as error:
+            leave(str(error), 1)
+    if as_json:
+        return print_json(trained.to_json())
+    table = table_of(title=spec, show_header=False)
+    table.add_row("accuracy", f"{trained.score.accuracy:.4f} of all answers on fresh words")
+    table.add_row("whole words", f"{trained.score.whole_words:.4f}")
+    for name, score in trained.tests.items():
+        table.add_row(name, f"{score.accuracy:.4f}")
+    table.add_row("loss", f"{trained.loss:.4f}")
+    table.add_row("steps", f"{trained.steps:,}")
+    table.add_row("tokens per second", f"{trained.tokens_per_second:,.0f}")
+    out.print(table)
+    if folder is None:
+        err.print("not saved: give --out DIR to keep the model")
+    return None
+
+
+def probabilities(text: str | None) -> list[float] | None:
+    """Numbers with commas between them."""
+    try:
+        return [float(part) for part in text.split(",")] if text is not None else None
+    except ValueError:
+        raise InputError(f"probabilities are numbers with commas between them, as in 0.9,0.1; not {text!r}") from None
+
+
+@contextmanager
+def training_bar(steps: int) -> Iterator[Callable[[int, float, float | None], None]]:
+    """A bar with loss, accuracy and the time left; where nobody watches, a line every ten seconds."""
+
+    def words(loss: float, accuracy: float | None) -> str:
+        return f"loss {loss:.4f}" + ("" if accuracy is None else f", accuracy {accuracy:.4f}")
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    if err.is_terminal:
+        with Progress(*columns, console=err, transient=True) as progress:
+            bar = progress.add_task("training", total=steps)
+            yield lambda step, loss, accuracy: progress.update(
+                bar, completed=step, description=f"training, {words(loss, accuracy)}"
+            )
+        return
+    said = time.monotonic()
+
+    def say(step: int, loss: float, accuracy: float | None) -> None:
+        nonlocal said
+        if time.monotonic() > said + 10:
+            said = time.monotonic()
+            err.print(f"training: {step:,} of {steps:,}, {words(loss, accuracy)}")
+
+    yield say
+
+
+@app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file that says what to train.")],
+    store: Annotated[Path | None, typer.Option(help="Where results are kept; default: FILE with .sqlite.")] = None,
+    engine: Annotated[str, typer.Option(help="here, ray (a cluster on this machine), or ray://address.")] = "here",
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Processes on this machine; default: one a core.")
+    ] = None,
+    keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep every run, with its model, here.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try those again that failed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train all models that a file asks for; stop and start again as you like, nothing is trained twice."""
+    from glassformer.learn.store import Store
+    from glassformer.learn.sweep import read_sweep, run_here, run_on_ray
+
+    asked = read_sweep(file)
+    kept = Store(store or file.with_suffix(".sqlite"))
+    kept.add(asked.trials.items())
+    if retry:
+        kept.retry_failed(asked.ids)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with live_table() as watch:
+        if engine == "here":
+            run_here(asked, kept, processes or cores, keep, watch)
+        elif engine == "ray" or engine.startswith("ray://"):
+            run_on_ray(asked, kept, None if engine == "ray" else engine.removeprefix("ray://"), watch)
+        else:
+            raise InputError(f"the engine is here, ray or ray://address; not {engine!r}")
+    rows = kept.rows(asked.ids)
+    if as_json:
+        print_json([{"id": r.id, "settings": r.settings, "status": r.status, "result": r.result} for r in rows])
+    else:
+        out.print(table_of_trials(rows, varied(rows)))
+    if any(row.status != "done" for row in rows):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def live_table() -> Iterator[Callable[[list[Row]], None] | None]:
+    """The trials that are running, on standard error, and how many are done; nothing where nobody watches."""
+    if not err.is_terminal:
+        yield None
+        return
+    with Live(console=err, transient=True, refresh_per_second=2) as live:
+        yield lambda rows: live.update(running_table(rows))
+
+
+def running_table(rows: list[Row]) -> Table:
+    """What is being trained now."""
+    running = [row for row in rows if row.status == "running"]
+    done = sum(row.status == "done" for row in rows)
+    failed = sum(row.status == "failed" for row in rows)
+    said = f"{done:,} of {counted(len(rows), 'trial')} done" + (f", {failed:,} failed" if failed else "")
+    return table_of_trials(running, varied(rows), said)
+
+
+def varied(rows: list[Row]) -> list[tuple[str, str]]:
+    """The settings in which trials differ."""
+    keys = dict.fromkeys(
+        (part, key) for row in rows for part in ("task", "model", "training") for key in row.settings[part]
+    )
+    return [key for key in keys if len({str(row.settings[key[0]].get(key[1])) for row in rows}) > 1]
+
+
+def table_of_trials(rows: list[Row], differing: list[tuple[str, str]], title: str | None = None) -> Table:
+    """One row for each trial."""
+    table = table_of(*(key.replace("_", " ") for _, key in differing), "status", "accuracy", title=title)
+    for row in rows:
+        settings = [str(row.settings[part].get(key, "")) for part, key in differing]
+        result = row.result or {}
+        status = f"step {row.steps:,}" if row.status == "running" else row.status
+        table.add_row(*settings, status, result.get("error") or f"{result['accuracy']:.4f}" if result else "")
+    return table

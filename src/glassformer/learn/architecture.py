@@ -1,0 +1,65 @@
+"""Which model is trained: a Transformer or an LSTM, of what size."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, get_args
+
+import torch
+
+from glassformer.errors import InputError
+from glassformer.learn.tasks import Task
+from glassformer.nn import LSTM, Config, LSTMConfig, Transformer
+from glassformer.nn.config import Positions
+from glassformer.nn.files import Model
+
+Kind = Literal["transformer", "lstm"]
+LSTM_EMBEDDING: Final = 64
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A model's sizes. A Transformer is pre-norm with GELU, as GPT-2; an LSTM has hidden vectors of this width.
+
+    `context` leaves room for words longer than those of the task.
+    """
+
+    kind: Kind = "transformer"
+    layers: int = 2
+    width: int = 64
+    heads: int = 4
+    mlp: int | None = None
+    positions: Positions = "learned"
+    context: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise InputError(f"a model is one of {', '.join(get_args(Kind))}; not {self.kind!r}")
+
+    def model(self, task: Task, seed: int) -> Model:
+        """A fresh model for a task; the same seed gives the same weights."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if self.kind == "lstm":
+                return LSTM(LSTMConfig(task.vocab, task.outputs, LSTM_EMBEDDING, self.width, self.layers))
+            return Transformer(self.config(task))
+
+    def config(self, task: Task) -> Config:
+        """The shape of a Transformer for a task."""
+        context = max(task.context, self.context or 0)
+        return Config.uniform(
+            vocab=task.vocab,
+            outputs=task.outputs,
+            context=context,
+            layers=self.layers,
+            width=self.width,
+            heads=self.heads,
+            mlp=self.mlp,
+            positions=self.positions,
+            norm="layer",
+            activation="gelu",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)

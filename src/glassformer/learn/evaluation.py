@@ -1,0 +1,59 @@
+"""How often is a model right, on words that it has not seen?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from glassformer.learn.tasks import NOT_ASKED, Batch, Following, Task
+from glassformer.nn.files import Model
+
+WORDS_AT_ONCE: Final = 128
+
+
+@dataclass(frozen=True)
+class Score:
+    """The part of the answers, and of whole words, that is right."""
+
+    accuracy: float
+    whole_words: float
+
+
+def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score:
+    """The score on fresh words; a model with a scratchpad writes it itself."""
+    rng = np.random.default_rng([seed, words, 1])
+    right, asked, whole = 0, 0, 0
+    model.eval()
+    for begin in range(0, words, WORDS_AT_ONCE):
+        batch = task.batch(rng, min(WORDS_AT_ONCE, words - begin))
+        counts, correct = batch.answers != NOT_ASKED, _is_right(model, task, batch)
+        right, asked = right + int((correct & counts).sum()), asked + int(counts.sum())
+        whole += int((correct | ~counts).all(dim=1).sum())
+    model.train()
+    return Score(right / max(asked, 1), whole / words)
+
+
+def _is_right(model: Model, task: Task, batch: Batch) -> Bool[Tensor, "word pos"]:
+    with torch.no_grad():
+        if isinstance(task, Following) and task.scratchpad:
+            logits = writing(model, task, batch.tokens)
+        else:
+            logits = model(batch.tokens)
+    return logits.argmax(-1) == batch.answers
+
+
+def writing(model: Model, task: Following, tokens: Int[Tensor, "word pos"]) -> Float[Tensor, "word pos output"]:
+    """The logits of a model that reads the letters and its own states: letter by letter, no state is told."""
+    first_state = len(task.machine.symbols) + 1
+    written = tokens.clone()
+    written[:, 2::2] = first_state  # nothing of the right states is left
+    for letter in range(1, tokens.shape[1], 2):
+        logits = model(written[:, : letter + 1])
+        written[:, letter + 1] = first_state + logits[:, -1].argmax(-1)
+    everything: Tensor = model(written)
+    return everything

@@ -1,0 +1,224 @@
+"""Many trainings: a file says which, workers on this machine or on a Ray cluster do them, one store keeps the results.
+
+A sweep file is TOML with the parts [task], [model], [training] and [tests.NAME]; a list as a value means that all its
+members are tried, in all combinations (`letters`, which is a list itself, then is a list of lists).
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import multiprocessing.connection
+import os
+import socket
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from glassformer.errors import InputError
+from glassformer.learn.store import Row, Store
+from glassformer.learn.trainer import DivergedError
+from glassformer.learn.trial import PARTS, identity, parts_of, run_trial
+
+MOST_TRIALS: Final = 100_000
+SIGN_OF_LIFE: Final = 2.0
+"""Seconds between signs of life of a worker."""
+Watch: TypeAlias = Callable[[list[Row]], None]
+"""Is told now and then how the trials stand."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The trials of a file, by their ids."""
+
+    trials: dict[str, dict[str, Any]]
+
+    @property
+    def ids(self) -> list[str]:
+        """All ids, in the order of the file."""
+        return list(self.trials)
+
+
+def read_sweep(path: Path) -> Sweep:
+    """The trials that a file asks for."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+    return sweep_of(values, str(path))
+
+
+def sweep_of(values: Mapping[str, Any], name: str) -> Sweep:
+    """The trials that plain values ask for; each is checked before any is run."""
+    for part in values:
+        if part not in PARTS or not isinstance(values[part], dict):
+            raise InputError(f"{name}: a sweep has the parts {', '.join(PARTS)}; not {part!r}")
+    varied = [
+        [(part, key, value) for value in _choices(key, given)]
+        for part in ("task", "model", "training")
+        for key, given in values.get(part, {}).items()
+    ]
+    count = 1
+    for choices in varied:
+        count *= len(choices)
+    if not 0 < count <= MOST_TRIALS:
+        raise InputError(f"{name}: {count:,} trials are too many or none; the limit is {MOST_TRIALS:,}")
+    trials = {}
+    for combination in itertools.product(*varied):
+        trial: dict[str, Any] = {part: {} for part in ("task", "model", "training")}
+        for part, key, value in combination:
+            trial[part][key] = value
+        if "tests" in values:
+            trial["tests"] = values["tests"]
+        trials[identity(trial)] = trial
+    for trial in trials.values():
+        try:
+            parts_of(trial)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+    return Sweep(trials)
+
+
+def _choices(key: str, given: Any) -> list[Any]:
+    if key == "letters":
+        return given if given and isinstance(given[0], list) else [given]
+    return given if isinstance(given, list) else [given]
+
+
+# -- workers -----------------------------------------------------------------------------------------------
+
+
+def work(path: Path, ids: Sequence[str], folder: Path | None, parent: int) -> None:
+    """Do one trial after the other until none is free."""
+    worker, store = worker_name(), Store(path)
+    try:
+        while (claimed := store.claim(ids, worker)) is not None:
+            do_trial(store, worker, *claimed, folder, parent)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        store.give_back(worker)
+        store.close()
+
+
+class _AbandonedError(Exception):
+    """The trial is somebody else's now, or nobody waits for it any more."""
+
+
+def do_trial(
+    store: Store, worker: str, trial: str, settings: Mapping[str, Any], folder: Path | None, parent: int
+) -> None:
+    """One trial, with signs of life."""
+    seen = time.monotonic()
+
+    def show_life(step: int) -> None:
+        nonlocal seen
+        if time.monotonic() - seen < SIGN_OF_LIFE:
+            return
+        seen = time.monotonic()
+        if parent and os.getppid() != parent:
+            raise KeyboardInterrupt  # whoever started us is gone
+        if not store.show_life(trial, worker, step):
+            raise _AbandonedError
+
+    try:
+        result, failed = run_trial(settings, show_life, folder / trial if folder else None), False
+    except _AbandonedError:
+        return
+    except (InputError, DivergedError) as error:
+        result, failed = {"error": str(error)}, True
+    store.finish(trial, worker, result, failed)
+
+
+def worker_name() -> str:
+    """A name that no other worker has."""
+    return f"{socket.gethostname()} {os.getpid()} {time.time_ns()}"
+
+
+def run_here(
+    sweep: Sweep, store: Store, processes: int, folder: Path | None = None, watch: Watch | None = None
+) -> None:
+    """All trials that are left, in processes on this machine."""
+    context = multiprocessing.get_context("spawn")
+    left = sum(row.status not in ("done", "failed") for row in store.rows(sweep.ids))
+    arguments = (store.path, sweep.ids, folder, os.getpid())
+    workers = [context.Process(target=work, args=arguments) for _ in range(min(processes, left))]
+    for worker in workers:
+        worker.start()
+    try:
+        while any(worker.is_alive() for worker in workers):
+            if watch:
+                watch(store.rows(sweep.ids))
+            _wait(workers, 0.5)
+    finally:
+        for worker in workers:
+            worker.join(timeout=20)
+            worker.kill()
+    if watch:
+        watch(store.rows(sweep.ids))
+    broken = [worker.exitcode for worker in workers if worker.exitcode]
+    if broken and any(row.status != "done" for row in store.rows(sweep.ids)):
+        raise InputError(f"a worker ended with exit code {broken[0]}: run the sweep again to go on")
+
+
+def _wait(workers: Sequence[Any], seconds: float) -> None:
+    """Until one ends, or for so long."""
+    multiprocessing.connection.wait([worker.sentinel for worker in workers if worker.is_alive()], timeout=seconds)
+
+
+def run_on_ray(sweep: Sweep, store: Store, address: str | None, watch: Watch | None = None) -> None:
+    """All trials that are left, as tasks of a Ray cluster; this process alone writes to the store."""
+    try:
+        import ray
+    except ImportError:
+        raise InputError("the engine ray needs Ray: pip install 'glassformer[ray]'") from None
+    started = not ray.is_initialized()
+    if started:
+        ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
+    remote = ray.remote(num_cpus=1, max_retries=10)(_trial_on_a_node)
+    worker = worker_name()
+    running: dict[Any, str] = {}
+    try:
+        while True:
+            room = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            for trial, settings in _claims(sweep, store, worker, room - len(running)):
+                running[remote.remote(settings)] = trial
+            if not running:
+                break
+            done, _ = ray.wait(list(running), timeout=1.0)
+            for reference in done:
+                _keep(store, worker, running.pop(reference), ray.get(reference))
+            for trial in running.values():
+                store.show_life(trial, worker)
+            if watch:
+                watch(store.rows(sweep.ids))
+    finally:
+        store.give_back(worker)
+        if started:
+            ray.shutdown()
+
+
+def _claims(sweep: Sweep, store: Store, worker: str, most: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    for _ in range(most):
+        claimed = store.claim(sweep.ids, worker)
+        if claimed is None:
+            return
+        yield claimed
+
+
+def _keep(store: Store, worker: str, trial: str, outcome: tuple[dict[str, Any], bool]) -> None:
+    result, failed = outcome
+    store.finish(trial, worker, result, failed)
+
+
+def _trial_on_a_node(settings: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """What a node does: the result, and whether it is a failure."""
+    try:
+        return run_trial(settings), False
+    except (InputError, DivergedError) as error:
+        return {"error": str(error)}, True

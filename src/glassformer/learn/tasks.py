@@ -1,0 +1,175 @@
+"""What a model learns from: words, and what is asked after every prefix, drawn fresh for every step.
+
+A batch has a number, and batch k of a seed is the same batch for ever: a run that was interrupted goes on with the
+data that it would have seen. Token 0 … are the letters; the start token comes after them, as in built models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Final, Literal, TypeAlias
+
+import numpy as np
+import torch
+from jaxtyping import Int, Integer
+from torch import Tensor
+
+from glassformer.automata import Machine
+from glassformer.errors import InputError, whole_number
+
+NOT_ASKED: Final = -100
+"""The target where nothing is asked; torch's cross-entropy passes it over."""
+Predicted: TypeAlias = Literal["state", "output"]
+Words: TypeAlias = Integer[np.ndarray, "word length"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tokens, what is to be predicted at each position, and the right answers wherever they count for accuracy."""
+
+    tokens: Int[Tensor, "word pos"]
+    targets: Int[Tensor, "word pos"]
+    answers: Int[Tensor, "word pos"]
+
+
+@dataclass(frozen=True)
+class Following:
+    """Follow a machine: say its state, or that state's label, after every letter.
+
+    `letters` are the probabilities of the letters (uniform if not given). An answer is revealed with probability
+    `reveal`; accuracy counts all of them. With a `scratchpad` the states stand in the word, each after its letter, and
+    the model writes them itself when it is tested.
+    """
+
+    machine: Machine
+    length: int
+    predict: Predicted = "state"
+    letters: tuple[float, ...] | None = None
+    reveal: float = 1.0
+    scratchpad: bool = False
+
+    def __post_init__(self) -> None:
+        whole_number(self.length, "the length of words", least=1)
+        if self.predict not in ("state", "output"):
+            raise InputError(f"a task asks for the state or the output, not for {self.predict!r}")
+        if not 0 < self.reveal <= 1:
+            raise InputError(f"an answer is revealed with a probability above 0 and up to 1, not {self.reveal!r}")
+        if self.scratchpad and (self.predict != "state" or self.reveal < 1):
+            raise InputError("a scratchpad holds the states, all of them: it goes with predict = state and reveal = 1")
+        if self.letters is not None:
+            _check_probabilities(self.letters, self.machine.symbols)
+
+    @property
+    def vocab(self) -> int:
+        """The letters and the start token; with a scratchpad the states too."""
+        return len(self.machine.symbols) + 1 + (len(self.machine.states) if self.scratchpad else 0)
+
+    @property
+    def outputs(self) -> int:
+        """The states, or the labels that occur."""
+        return len(self.answers)
+
+    @property
+    def context(self) -> int:
+        """The start token and the word."""
+        return 1 + self.length * (2 if self.scratchpad else 1)
+
+    @cached_property
+    def answers(self) -> list[str]:
+        """The names of the answers."""
+        if self.predict == "state":
+            return list(self.machine.states)
+        return list(dict.fromkeys(map(str, self.machine.outputs)))
+
+    @cached_property
+    def answer_of(self) -> Integer[np.ndarray, " state"]:
+        """The number of the answer for each state."""
+        if self.predict == "state":
+            return np.arange(len(self.machine.states))
+        return np.array([self.answers.index(str(label)) for label in self.machine.outputs])
+
+    def words(self, rng: np.random.Generator, count: int) -> Words:
+        """Random words."""
+        if self.letters is None:
+            return rng.integers(0, len(self.machine.symbols), (count, self.length))
+        edges = np.cumsum(self.letters)
+        drawn: Words = np.searchsorted(edges, rng.random((count, self.length)) * edges[-1], side="right")
+        return drawn
+
+    def batch(self, rng: np.random.Generator, words: int) -> Batch:
+        """Random words with their answers."""
+        return self.answered(self.words(rng, words), rng)
+
+    def answered(self, words: Words, rng: np.random.Generator | None = None) -> Batch:
+        """These words with their answers, of which a random part is withheld if there is a source of randomness."""
+        states = self.machine.run(words)
+        start, step = len(self.machine.symbols), 2 if self.scratchpad else 1
+        tokens = np.full((len(words), 1 + step * words.shape[1]), start, dtype=np.int64)
+        answers = np.full(tokens.shape, NOT_ASKED, dtype=np.int64)
+        tokens[:, 1::step], answers[:, 1::step] = words, self.answer_of[states]
+        if self.scratchpad:
+            tokens[:, 2::2] = start + 1 + states
+        targets = answers.copy()
+        if rng is not None and self.reveal < 1:
+            targets[rng.random(targets.shape) >= self.reveal] = NOT_ASKED
+        return Batch(torch.from_numpy(tokens), torch.from_numpy(targets), torch.from_numpy(answers))
+
+    def but(self, length: int | None = None, letters: tuple[float, ...] | None = None) -> Following:
+        """The same task on longer words, or with letters of other frequencies."""
+        return replace(self, length=length or self.length, letters=letters or self.letters)
+
+
+def _check_probabilities(letters: tuple[float, ...], symbols: tuple[str, ...]) -> None:
+    if len(letters) != len(symbols):
+        raise InputError(f"there are {len(symbols)} letters ({' '.join(symbols)}), and {len(letters)} probabilities")
+    if not all(p >= 0 for p in letters) or not abs(sum(letters) - 1) < 1e-6:  # decimal fractions do not sum exactly
+        raise InputError(f"the probabilities of letters are at least 0 and sum to 1, not {sum(letters):g}")
+
+
+@dataclass(frozen=True)
+class FlipFlopLanguage:
+    """Flip-flop language modelling, FFL(p): predict the next token of w 0 i 1 i 0 r 0 …
+
+    Instructions w (write), i (ignore) and r (read) each come with a bit; after r it is the bit last written. The first
+    instruction is w, the last r; the others are i with probability p, else w or r alike. All tokens are to be
+    predicted, but only the bits that are read can be; they alone count for accuracy.
+    """
+
+    length: int = 512
+    ignore: float = 0.8
+
+    vocab: ClassVar[int] = 5
+    outputs: ClassVar[int] = 5
+    symbols: ClassVar[str] = "wir01"
+
+    def __post_init__(self) -> None:
+        if whole_number(self.length, "the length of words", least=4) % 2:
+            raise InputError("flip-flop words have an even length: every instruction has its bit")
+        if not 0 <= self.ignore <= 1:
+            raise InputError(f"the probability to ignore is between 0 and 1, not {self.ignore!r}")
+
+    @property
+    def context(self) -> int:
+        """All tokens but the last, which is only predicted."""
+        return self.length - 1
+
+    def batch(self, rng: np.random.Generator, words: int) -> Batch:
+        """Random words of instructions and bits."""
+        shape = (words, self.length // 2)
+        write, read = 0, 2  # and 1 is to ignore
+        other = (1 - self.ignore) / 2
+        instructions = rng.choice(3, shape, p=[other, self.ignore, other])
+        instructions[:, 0], instructions[:, -1] = write, read
+        bits = rng.integers(0, 2, shape)
+        written = np.maximum.accumulate(np.where(instructions == write, np.arange(shape[1]), 0), axis=1)
+        bits = np.where(instructions == read, np.take_along_axis(bits, written, axis=1), bits)
+        tokens = np.stack([instructions, 3 + bits], axis=2).reshape(words, self.length).astype(np.int64)
+        targets = tokens[:, 1:]
+        answers = np.full(targets.shape, NOT_ASKED)
+        answers[:, ::2] = np.where(instructions == read, targets[:, ::2], NOT_ASKED)
+        return Batch(*(torch.from_numpy(part.copy()) for part in (tokens[:, :-1], targets, answers)))
+
+
+Task: TypeAlias = Following | FlipFlopLanguage
+"""Anything that can be learned: it has sizes (`vocab`, `outputs`, `context`), and gives batches."""

@@ -1,0 +1,363 @@
+"""Training: AdamW with warm-up and cosine, on batches that depend on nothing but seed and step.
+
+A run may have a folder:
+
+    run.json                 what is trained, and how
+    metrics.jsonl            one line for each evaluation
+    checkpoint.safetensors   weights and moments of the latest checkpoint, with its step; replaced in one piece
+    model/                   the trained model, when the run has ended
+
+All that a step depends on is in the checkpoint, so a run that was killed goes on to the same weights, bit for bit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import safetensors.torch
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from glassformer.atomic import write_atomically
+from glassformer.automata import formats
+from glassformer.errors import InputError, whole_number
+from glassformer.learn.architecture import Architecture
+from glassformer.learn.evaluation import Score, evaluate
+from glassformer.learn.tasks import NOT_ASKED, Batch, FlipFlopLanguage, Following, Task
+from glassformer.nn import Transformer, files
+from glassformer.nn.files import Model
+
+FORMAT: Final = "glassformer run, version 1"
+Progress: TypeAlias = Callable[[int, float, float | None], None]
+"""Is told the step, the loss, and the latest accuracy."""
+
+
+class DivergedError(Exception):
+    """A number that is none: training has gone wrong, and going on would only hide it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is trained."""
+
+    steps: int = 1000
+    batch: int = 64
+    learning_rate: float = 1e-3
+    warmup: int = 50
+    weight_decay: float = 1e-4
+    clip: float = 1.0
+    seed: int = 0
+    shifted: bool = False
+    """Whether words begin at random positions of a longer context."""
+    evaluate_every: int = 200
+    evaluation_words: int = 256
+    checkpoint_seconds: float = 30.0
+    threads: int = 1
+    """How many threads compute; sums are rounded in another order with another number of them."""
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("steps", 1),
+            ("batch", 1),
+            ("warmup", 0),
+            ("seed", 0),
+            ("evaluate_every", 1),
+            ("threads", 1),
+        ):
+            whole_number(getattr(self, name), name.replace("_", " "), least)
+        whole_number(self.evaluation_words, "the number of words in an evaluation", least=1)
+        for name in ("learning_rate", "clip"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name.replace('_', ' ')} must be above 0, not {getattr(self, name)!r}")
+        if not self.weight_decay >= 0 or not self.checkpoint_seconds >= 0:
+            raise InputError("weight decay and the seconds between checkpoints cannot be negative")
+
+    def rate(self, step: int) -> float:
+        """Linear warm-up, then a cosine down to a tenth."""
+        if step < self.warmup:
+            return self.learning_rate * (step + 1) / self.warmup
+        done = (step - self.warmup) / max(1, self.steps - self.warmup)
+        return self.learning_rate * (0.55 + 0.45 * math.cos(math.pi * done))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that was trained, and how that went."""
+
+    model: Model
+    score: Score
+    tests: dict[str, Score]
+    loss: float
+    steps: int
+    tokens_per_second: float
+
+    def to_json(self) -> dict[str, Any]:
+        """What scripts rely on."""
+        return {
+            "accuracy": self.score.accuracy,
+            "whole_words": self.score.whole_words,
+            "tests": {name: score.accuracy for name, score in self.tests.items()},
+            "loss": self.loss,
+            "steps": self.steps,
+            "tokens_per_second": self.tokens_per_second,
+        }
+
+
+def train(
+    task: Task,
+    architecture: Architecture | None = None,
+    settings: Settings | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    tests: Mapping[str, Task] | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train a model on a task, and keep the run in a folder if one is given.
+
+    With `resume` a run that is there goes on from its latest checkpoint. `tests` are further tasks, of other lengths or
+    other letters, on which the model is evaluated by name.
+    """
+    run = _Run(task, architecture or Architecture(), settings or Settings(), tests or {}, progress)
+    if folder is not None:
+        run.keep(Path(folder), resume)
+    before = torch.get_num_threads()
+    torch.set_num_threads(run.settings.threads)
+    try:
+        return run.to_the_end()
+    finally:
+        torch.set_num_threads(before)
+
+
+class _Run:
+    """One training, from wherever it stands."""
+
+    def __init__(
+        self,
+        task: Task,
+        architecture: Architecture,
+        settings: Settings,
+        tests: Mapping[str, Task],
+        progress: Progress | None,
+    ) -> None:
+        room = max(architecture.context or 0, *(each.context for each in (task, *tests.values())))
+        self.task, self.architecture, self.settings = task, replace(architecture, context=room), settings
+        self.tests, self.progress = dict(tests), progress
+        self.model = self.architecture.model(task, settings.seed)
+        self.names = [name for name, weights in self.model.named_parameters() if weights.requires_grad]
+        self.weights = [weights for weights in self.model.parameters() if weights.requires_grad]
+        self.optimiser = torch.optim.AdamW(
+            self.weights, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
+        )
+        self.step, self.loss, self.seconds, self.fresh_steps = 0, math.nan, 0.0, 0
+        self.score: Score | None = None
+        self.folder: Path | None = None
+        self.saved = time.monotonic()
+
+    # -- the steps -------------------------------------------------------------------------------------
+
+    def to_the_end(self) -> Trained:
+        """All steps that are left."""
+        try:
+            while self.step < self.settings.steps:
+                begin = time.perf_counter()
+                self.learn()
+                self.seconds += time.perf_counter() - begin
+                if self.step % self.settings.evaluate_every == 0 or self.step == self.settings.steps:
+                    self.evaluate()
+                if self.progress:
+                    self.progress(self.step, self.loss, self.score.accuracy if self.score else None)
+                if time.monotonic() - self.saved >= self.settings.checkpoint_seconds:
+                    self.save()
+        except KeyboardInterrupt:
+            self.save()
+            raise
+        self.save()
+        score, tests = self.scores()
+        trained = Trained(self.model.eval(), score, tests, self.loss, self.step, self.speed())
+        self.finish(trained)
+        return trained
+
+    def learn(self) -> None:
+        """One step."""
+        rng = np.random.default_rng([self.settings.seed, self.step])
+        batch = self.task.batch(rng, self.settings.batch)
+        loss = self.loss_of(batch, rng)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
+        self.loss = float(loss.detach())
+        if not math.isfinite(self.loss) or not math.isfinite(float(norm)):
+            raise DivergedError(self.where_it_went_wrong(batch))
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.settings.rate(self.step)
+        self.optimiser.step()
+        self.step += 1
+        self.fresh_steps += 1
+
+    def loss_of(self, batch: Batch, rng: np.random.Generator) -> Float[Tensor, ""]:
+        """The mean cross-entropy where something is asked."""
+        if self.settings.shifted and isinstance(self.model, Transformer):
+            room = self.model.config.context - batch.tokens.shape[1]
+            logits = self.model(batch.tokens, first=int(rng.integers(0, room + 1)))
+        else:
+            logits = self.model(batch.tokens)
+        asked = int((batch.targets != NOT_ASKED).sum())
+        summed = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=NOT_ASKED, reduction="sum")
+        return summed / max(asked, 1)
+
+    def where_it_went_wrong(self, batch: Batch) -> str:
+        """The step, and the first part of the model that holds a number that is none."""
+        said = f"step {self.step}: the loss is {self.loss:g}"
+        for name, weights in zip(self.names, self.weights, strict=True):
+            if not torch.isfinite(weights).all():
+                return f"{said}; the weights {name} are not finite"
+        if isinstance(self.model, Transformer):
+            for name, value in self.model.trace(batch.tokens).items():
+                if not name.endswith("hook_attn_scores") and not torch.isfinite(value).all():  # a mask is −∞
+                    return f"{said}; the first activation that is not finite is {name}"
+        for name, weights in zip(self.names, self.weights, strict=True):
+            if weights.grad is not None and not torch.isfinite(weights.grad).all():
+                return f"{said}; the gradient of {name} is not finite"
+        return f"{said}; a smaller learning rate may help"
+
+    def evaluate(self) -> None:
+        """How good it is now, here and on the tests."""
+        self.score, tests = self.scores()
+        line = {
+            "step": self.step,
+            "loss": self.loss,
+            **asdict(self.score),
+            "tests": {name: score.accuracy for name, score in tests.items()},
+            "learning_rate": self.settings.rate(self.step - 1),
+            "tokens_per_second": self.speed(),
+        }
+        if self.folder:
+            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+    def scores(self) -> tuple[Score, dict[str, Score]]:
+        """The score on the task, and on each test."""
+        words, seed = self.settings.evaluation_words, self.settings.seed
+        tests = {name: evaluate(self.model, task, words, seed) for name, task in self.tests.items()}
+        return evaluate(self.model, self.task, words, seed), tests
+
+    def speed(self) -> float:
+        """Tokens learned from in a second, as far as this process knows."""
+        return self.fresh_steps * self.settings.batch * self.task.context / max(self.seconds, 1e-9)
+
+    # -- the folder ------------------------------------------------------------------------------------
+
+    def described(self) -> dict[str, Any]:
+        """What is trained and how, as plain values."""
+        return {
+            "format": FORMAT,
+            "task": task_to_json(self.task),
+            "architecture": self.architecture.to_json(),
+            "settings": asdict(self.settings),
+            "tests": {name: task_to_json(task) for name, task in self.tests.items()},
+        }
+
+    def keep(self, folder: Path, resume: bool) -> None:
+        """Use a folder: a new one, or, to resume, one that holds the same run."""
+        there = (folder / "run.json").exists()
+        if there and not resume:
+            raise InputError(f"{folder} holds a run already: resume it, or choose another folder")
+        if folder.exists() and not there and any(folder.iterdir()):
+            raise InputError(f"{folder} exists and is not a run: choose another folder")
+        self.folder = folder
+        if there:
+            _refuse_differences(files.read_json(folder / "run.json"), self.described(), folder)
+            self.restore(folder / "checkpoint.safetensors")
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+        write_atomically(folder / "run.json", files.to_json(self.described()).encode())
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        if self.folder is None:
+            return
+        tensors = {f"weights.{name}": value for name, value in self.model.state_dict().items()}
+        for name, weights in zip(self.names, self.weights, strict=True):
+            for key, value in self.optimiser.state[weights].items():
+                tensors[f"{key}.{name}"] = value
+        log = self.folder / "metrics.jsonl"
+        told = {
+            "step": self.step,
+            "loss": self.loss,
+            "score": asdict(self.score) if self.score else None,
+            "metrics": log.stat().st_size if log.exists() else 0,
+        }
+        data = safetensors.torch.save(
+            {name: value.contiguous() for name, value in tensors.items()}, metadata={"run": json.dumps(told)}
+        )
+        write_atomically(self.folder / "checkpoint.safetensors", data)
+        self.saved = time.monotonic()
+
+    def restore(self, path: Path) -> None:
+        """Go back to the latest checkpoint; what the log says of later steps is forgotten."""
+        log = path.with_name("metrics.jsonl")
+        if not path.exists():
+            log.unlink(missing_ok=True)
+            return
+        try:
+            with safe_open(path, framework="pt") as file:
+                told = json.loads(file.metadata()["run"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            self.model.load_state_dict({n[8:]: value for n, value in tensors.items() if n.startswith("weights.")})
+            for name, weights in zip(self.names, self.weights, strict=True):
+                keys = ("step", "exp_avg", "exp_avg_sq")
+                self.optimiser.state[weights] = {key: tensors[f"{key}.{name}"] for key in keys} if told["step"] else {}
+        except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError, OSError) as error:
+            raise InputError(f"{path} is not a checkpoint of this run: {error}") from None
+        self.step, self.loss = told["step"], told["loss"]
+        self.score = Score(**told["score"]) if told["score"] else None
+        if log.exists():
+            os.truncate(log, told["metrics"])
+
+    def finish(self, trained: Trained) -> None:
+        """Leave the model behind."""
+        if self.folder is None:
+            return
+        documents = {"training.json": files.to_json({**self.described(), "result": trained.to_json()})}
+        if isinstance(self.task, Following):
+            documents["machine.json"] = formats.dumps(self.task.machine, "json")
+        files.save(self.folder / "model", self.model, documents)
+
+
+def task_to_json(task: Task) -> dict[str, Any]:
+    """A task as plain values."""
+    if isinstance(task, FlipFlopLanguage):
+        return {"flip_flop_language": asdict(task)}
+    machine = json.loads(formats.dumps(task.machine, "json"))
+    rest = {name: getattr(task, name) for name in ("length", "predict", "letters", "reveal", "scratchpad")}
+    return {"machine": machine, **rest, "letters": list(task.letters) if task.letters else None}
+
+
+def _refuse_differences(there: Any, now: dict[str, Any], folder: Path) -> None:
+    """A run can only be resumed as it was begun."""
+    if not isinstance(there, dict) or there.get("format") != FORMAT:
+        raise InputError(f"{folder}/run.json is not that of a {FORMAT}")
+    for part in ("task", "architecture", "settings", "tests"):
+        for key in sorted({*there.get(part, {}), *now[part]}):
+            was, asked = there.get(part, {}).get(key), now[part].get(key)
+            if was != asked and key != "checkpoint_seconds":
+                raise InputError(f"{folder} was begun with another {key} ({_short(was)}, now {_short(asked)})")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 60 else text[:59] + "…"

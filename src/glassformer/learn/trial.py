@@ -1,0 +1,68 @@
+"""One trial of a sweep: plain settings in, plain results out, so that it can run in any process on any machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+from glassformer.automata import machine
+from glassformer.errors import InputError
+from glassformer.learn.architecture import Architecture
+from glassformer.learn.tasks import FlipFlopLanguage, Following, Task
+from glassformer.learn.trainer import Settings, train
+
+PARTS: Final = ("task", "model", "training", "tests")
+FLIP_FLOP: Final = "flip-flop language"
+
+
+def identity(settings: Mapping[str, Any]) -> str:
+    """A name that two trials share only if they are the same."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def run_trial(
+    settings: Mapping[str, Any], progress: Callable[[int], None] | None = None, folder: Path | None = None
+) -> dict[str, Any]:
+    """Train as the settings say, and tell how it went."""
+    task, architecture, how, tests = parts_of(settings)
+    report = None if progress is None else lambda step, loss, accuracy: progress(step)
+    return train(task, architecture, how, folder, resume=True, tests=tests, progress=report).to_json()
+
+
+def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings, dict[str, Task]]:
+    """Task, model, training and tests; whatever can be wrong with plain values is said here."""
+    task = task_of(settings["task"])
+    tests = {name: task_of({**settings["task"], **changes}) for name, changes in settings.get("tests", {}).items()}
+    architecture: Architecture = _made_of(Architecture, settings.get("model", {}), "model")
+    if architecture.kind == "transformer":
+        architecture.config(task)
+    return task, architecture, _made_of(Settings, settings.get("training", {}), "training"), tests
+
+
+def task_of(values: Mapping[str, Any]) -> Task:
+    """The task that plain values describe."""
+    rest = {name: tuple(value) if name == "letters" and value else value for name, value in values.items()}
+    spec = rest.pop("machine", None)
+    if not isinstance(spec, str):
+        raise InputError(f"a task needs a machine: a spec, or {FLIP_FLOP!r}")
+    if spec == FLIP_FLOP:
+        language: FlipFlopLanguage = _made_of(FlipFlopLanguage, rest, "task")
+        return language
+    following: Following = _made_of(Following, {"machine": machine(spec), **rest}, "task")
+    return following
+
+
+def _made_of(kind: Any, values: Mapping[str, Any], part: str) -> Any:
+    """A dataclass from plain values; a name that does not belong is told, with those that do."""
+    known = [field.name for field in fields(kind) if field.init]
+    for name in values:
+        if name not in known:
+            raise InputError(f"[{part}] knows no {name!r}; it knows {', '.join(known)}")
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise InputError(f"[{part}] lacks something, or a value has the wrong kind: {error}") from None

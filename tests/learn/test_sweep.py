@@ -1,0 +1,146 @@
+"""A sweep trains everything once, whoever is killed, on this machine or on a cluster."""
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from glassformer.errors import InputError
+from glassformer.learn import store as store_module
+from glassformer.learn.store import Store
+from glassformer.learn.sweep import read_sweep, run_here, sweep_of, work
+from glassformer.learn.trial import run_trial
+
+FILE = """
+[task]
+machine = ["parity", "flipflop"]
+length = 6
+[model]
+layers = 1
+width = 8
+heads = 2
+[training]
+steps = 20
+batch = 4
+evaluation_words = 8
+seed = [0, 1, 2]
+[tests.longer]
+length = 10
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "sweep.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_a_file_asks_for_every_combination(file: Path) -> None:
+    trials = read_sweep(file).trials.values()
+    assert [(t["task"]["machine"], t["training"]["seed"]) for t in trials] == [
+        (name, seed) for name in ("parity", "flipflop") for seed in (0, 1, 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[task\n", "not TOML"),
+        ("[tusk]\nlength = 3", "not 'tusk'"),
+        ("[task]\nlength = 3", "needs a machine"),
+        ("[task]\nmachine = 'party'\nlength = 3", "did you mean"),
+        ("[task]\nmachine = 'parity'\nlength = 3\nlenght = 4", "knows no 'lenght'"),
+        ("[task]\nmachine = 'parity'\nlength = 3\n[model]\nwidth = 10\nheads = 4", "does not divide"),
+        ("[task]\nmachine = 'parity'\nlength = 3\n[training]\nsteps = 0", "steps"),
+        ("[task]\nmachine = []\nlength = 3", "too many or none"),
+    ],
+)
+def test_a_file_that_asks_for_nonsense_is_refused_before_anything_runs(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "bad.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_sweep(tmp_path / "bad.toml")
+
+
+def test_all_trials_are_done_once_and_equal_a_run_alone(file: Path, tmp_path: Path) -> None:
+    sweep, store = read_sweep(file), Store(tmp_path / "s.sqlite")
+    store.add(sweep.trials.items())
+    run_here(sweep, store, processes=2)
+    rows = store.rows(sweep.ids)
+    assert [row.status for row in rows] == ["done"] * 6
+    alone = run_trial(rows[0].settings)
+    assert rows[0].result is not None
+    kept = {key: value for key, value in rows[0].result.items() if key != "tokens_per_second"}
+    assert kept == {key: alone[key] for key in kept}
+    assert "longer" in kept["tests"]
+
+
+def test_what_is_done_is_not_done_again(file: Path, tmp_path: Path) -> None:
+    sweep, store = read_sweep(file), Store(tmp_path / "s.sqlite")
+    store.add(sweep.trials.items())
+    identity, _ = store.claim(sweep.ids, "me") or ("", {})
+    assert store.finish(identity, "me", {"accuracy": 0.5})
+    store.add(sweep.trials.items())
+    assert not store.finish(identity, "me", {"accuracy": 0.9})
+    claimed = [store.claim(sweep.ids, "you") for _ in range(6)]
+    assert identity not in [each[0] for each in claimed if each]
+    assert claimed[-1] is None
+    assert store.rows([identity])[0].result == {"accuracy": 0.5}
+
+
+def test_a_trial_whose_worker_is_gone_is_free_again(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep, store = read_sweep(file), Store(tmp_path / "s.sqlite")
+    store.add(sweep.trials.items())
+    claimed = store.claim(sweep.ids[:1], "dead")
+    assert claimed is not None
+    assert store.claim(sweep.ids[:1], "me") is None
+    monkeypatch.setattr(store_module, "FREE_AFTER", -1.0)
+    assert store.claim(sweep.ids[:1], "me") == claimed
+    assert not store.show_life(claimed[0], "dead")
+    assert not store.finish(claimed[0], "dead", {})
+    assert store.finish(claimed[0], "me", {})
+
+
+def test_a_worker_that_is_interrupted_gives_its_trial_back(file: Path, tmp_path: Path) -> None:
+    slow = sweep_of({"task": {"machine": "parity", "length": 8}, "training": {"steps": 100_000}}, "slow")
+    store = Store(tmp_path / "s.sqlite")
+    store.add(slow.trials.items())
+    process = multiprocessing.get_context("spawn").Process(target=work, args=(store.path, slow.ids, None, os.getpid()))
+    process.start()
+    deadline = time.monotonic() + 60
+    while store.rows(slow.ids)[0].status != "running" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid or 0, signal.SIGINT)
+    process.join(30)
+    assert store.rows(slow.ids)[0].status == "waiting"
+
+
+def test_two_sweeps_on_one_store_share_the_work(file: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "glassformer", "sweep", str(file), "--processes", "1", "--json"]
+    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait(timeout=120) in (0, 1) for process in both] == [True, True]
+    path = file.with_suffix(".sqlite")
+    rows = Store(path).rows(read_sweep(file).ids)
+    assert [row.status for row in rows] == ["done"] * 6
+    with sqlite3.connect(path) as opened:
+        assert opened.execute("pragma integrity_check").fetchone() == ("ok",)
+
+
+def test_a_trial_that_fails_says_why_and_can_be_tried_again(tmp_path: Path) -> None:
+    values = {"task": {"machine": "parity", "length": 4}, "training": {"steps": 9, "learning_rate": 1e20, "warmup": 0}}
+    sweep, store = sweep_of(values, "bad"), Store(tmp_path / "s.sqlite")
+    store.add(sweep.trials.items())
+    work(store.path, sweep.ids, None, 0)
+    (row,) = store.rows(sweep.ids)
+    assert row.status == "failed"
+    assert "the loss is nan" in (row.result or {})["error"]
+    store.retry_failed(sweep.ids)
+    assert store.rows(sweep.ids)[0].status == "waiting"
