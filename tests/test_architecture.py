@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "nn": {"nn"},
     "compiler": {"automata", "algebra", "nn", "compiler"},
     "learn": {"automata", "nn", "learn"},
+    "measure": {"nn", "measure"},
     "claims": {"automata", "algebra", "nn", "compiler", "claims"},
     "report": {"automata", "algebra", "report"},
 }

@@ -249,3 +249,47 @@ def test_an_interrupt_is_said_and_exits_with_130(shell: Shell, monkeypatch: pyte
 
     monkeypatch.setattr("glassformer.cli.models.machine", interrupt)
     assert shell("compile", "parity", code=130)[1].strip() == "glassformer: interrupted"
+
+
+def test_a_model_is_trained_kept_resumed_and_measured(shell: Shell) -> None:
+    asked = ("train", "flipflop", "--length", "8", "--steps", "20", "--batch", "8", "--width", "16", "--out", "run")
+    told = shell.json(*asked)
+    assert {"accuracy", "loss", "steps", "tokens_per_second"} <= told.keys()
+    assert told["steps"] == 20
+    assert "holds a run already" in shell(*asked, code=2)[1]
+    assert shell.json(*asked, "--resume")["accuracy"] == told["accuracy"]
+    measured = shell.json("measure", "heads", "run")
+    assert [len(layer["heads"]) for layer in measured["layers"]] == [4, 4]
+    assert "unclear" in shell("measure", "heads", "run")[0] or "flat sum" in shell("measure", "heads", "run")[0]
+
+
+def test_the_heads_of_a_built_model_are_named(shell: Shell) -> None:
+    shell("compile", "parity", "--length", "20", "--method", "cascade", "--out", "m")
+    assert "flat sum" in shell("measure", "heads", "m")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "parity", "--letters", "x"], "numbers with commas between them"),
+        (["train", "parity", "--letters", "0.5"], "2 letters"),
+        (["train", "parity", "--predict", "mood"], "state or the output"),
+        (["train", "parity", "--kind", "mamba"], "transformer, lstm"),
+        (["train", "parity", "--resume"], "--resume needs the folder"),
+        (["sweep", "missing.toml"], "cannot read missing.toml"),
+        (["measure", "heads", "nowhere"], "there is no folder"),
+    ],
+)
+def test_what_cannot_be_learned_or_measured_is_refused(shell: Shell, arguments: list[str], message: str) -> None:
+    assert message in shell(*arguments, code=2)[1]
+
+
+def test_a_sweep_is_printed_and_kept(shell: Shell, tmp_path: Path) -> None:
+    Path("s.toml").write_text(
+        "[task]\nmachine = 'parity'\nlength = 5\n[model]\nwidth = 8\nheads = 2\nlayers = [1, 2]\n"
+        "[training]\nsteps = 3\nbatch = 2\nevaluation_words = 2\n"
+    )
+    rows = shell.json("sweep", "s.toml", "--processes", "1")
+    assert [row["status"] for row in rows] == ["done", "done"]
+    assert "layers" in shell("sweep", "s.toml")[0]
+    assert "here, ray or ray://address" in shell("sweep", "s.toml", "--engine", "abacus", code=2)[1]

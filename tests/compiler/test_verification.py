@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from glassformer.automata import machine, zoo
+from glassformer.automata.words import chosen_words, every_word
 from glassformer.compiler import compile, verify
-from glassformer.compiler.verification import chosen_words, every_word
 from glassformer.errors import InputError
 
 

@@ -15,11 +15,12 @@ import torch
 from glassformer.algebra import classify, decompose
 from glassformer.algebra.depth import doubling
 from glassformer.automata import Machine, machine, zoo
+from glassformer.automata.words import chosen_words
 from glassformer.compiler.build import Built, compile
 from glassformer.compiler.description import describe
 from glassformer.compiler.recurrent import recurrent_network
 from glassformer.compiler.shortcut import Member, judge
-from glassformer.compiler.verification import chosen_words, verify
+from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
 from glassformer.nn import Transformer
 from glassformer.wording import counted

@@ -19,7 +19,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -81,6 +81,11 @@ class Stop:
     def rests(self) -> dict[int, Rest]:
         """What is left of the groups that are not solvable, by component."""
         return {i: part.rest for i, part in self.turning.items() if part.rest}
+
+    @property
+    def always_resets(self) -> bool:
+        """Whether every letter does, whatever the situation."""
+        return all(self.target(situation) for situation in range(len(self.situations)))
 
     def element(self, situation: int, component: int) -> int:
         """The element of a component's group that a situation multiplies by."""
@@ -153,12 +158,14 @@ class Registers:
                 for what, meaning in words.items()
             )
             self.counts[i, stage] = stream.register(f"rest {name}", len(rest.elements), "the same for all before")
-        self.resets = stop.level.ever_resets
+        self.resets, self.always = stop.level.ever_resets, stop.always_resets
         if self.resets:
+            about = "the tile that this letter resets to, with earlier turns undone"
+            self.written = stream.register(f"to {k}", stop.places, about)
+        if self.always:
+            self.previous = stream.register(f"previous {k}", stop.places, "the same of the letter before")
+        elif self.resets:
             self.writes = stream.register(f"reset {k}", 1, f"does this letter reset level {k}?")
-            self.written = stream.register(
-                f"to {k}", stop.places, "the tile that it resets to, with earlier turns undone"
-            )
             self.elsewhere = stream.register(f"earlier {k}", stop.places, "the latest in an earlier block")
             self.nearby = stream.register(f"nearby {k}", stop.places, "the latest in this block")
             self.no_one = stream.register(f"none {k}", 1, "was there none in this block?")
@@ -176,10 +183,10 @@ class Writer:
         self.stream = Stream()
         self.registers = [Registers(self.stream, stop, k + 1, length) for k, stop in enumerate(self.stops)]
         self.end = self.stream.register("state", len(machine.states), "the state after the letter")
-        sums, resets = any(stop.stages for stop in self.stops), any(r.resets for r in self.registers)
-        doubled = any(stop.rests for stop in self.stops)
-        self.distances = [2**layer for layer in range(max(1, doubling(length)))] if doubled else []
-        self.clock = Clock(self.stream, length + 1, self.distances, share=sums, blocks=resets)
+        self.sums, self.blocks = any(s.stages for s in self.stops), any(r.resets > r.always for r in self.registers)
+        doubled, previous = any(stop.rests for stop in self.stops), any(r.always for r in self.registers)
+        self.distances = [2**layer for layer in range(max(1, doubling(length)))] if doubled else [1] * previous
+        self.clock = Clock(self.stream, length + 1, self.distances, share=self.sums, blocks=self.blocks)
 
     def program(self) -> Program:
         """The whole program."""
@@ -215,9 +222,8 @@ class Writer:
         counters = sum(
             len(counter.moduli) for stop in self.stops for t in stop.turning.values() for counter in t.counters
         )
-        resets = any(registers.resets for registers in self.registers)
         situations = counted(rows, "table row")
-        position = f"{self.clock.width} for the position" + ", some 2√T" * resets
+        position = f"{self.clock.width} for the position" + ", some 2√T" * self.blocks
         return {
             "width": f"{self.stream.width - self.clock.width:,} for states, groups and {situations}; {position}",
             "mlp": "one or more for each table row"
@@ -245,7 +251,8 @@ class Writer:
         if registers.resets and not stop.turning:
             targets = [stop.target(situation) for situation in range(count)]
             places = [target[1] if target else None for target in targets] + [stop.first]
-            held[registers.writes] = np.array([[float(place is not None)] for place in places])
+            if not registers.always:
+                held[registers.writes] = np.array([[float(place is not None)] for place in places])
             rows = np.zeros((count + 1, registers.written.size))
             for row, place in enumerate(places):
                 if place is not None:
@@ -390,12 +397,15 @@ class Writer:
                 tile = stop.turning[i].turned(circuit, tile, counts[i], back=True)
             for m, signal in enumerate(tile):
                 written[m].append(signal)
-        circuit.write(registers.writes, [total(writes)])
+        if not registers.always:
+            circuit.write(registers.writes, [total(writes)])
         circuit.write(registers.written, [total(bits) for bits in written])
 
-    def resetting(self, k: int) -> tuple[Head, Head]:
-        """The two heads that find the latest reset before this position."""
+    def resetting(self, k: int) -> Sequence[Head]:
+        """The two heads that find the latest reset before this position; one will do if every letter resets."""
         registers = self.registers[k]
+        if registers.always:
+            return [self.clock.attend_back(1, registers.written, registers.previous)]
         match = self.stream.form({registers.writes: [[1.0]]})
         return self.clock.attend_last_before(
             match, registers.written, registers.elsewhere, registers.nearby, registers.no_one
@@ -404,13 +414,17 @@ class Writer:
     def after_resetting(self, k: int) -> Units:
         """The tile before this letter, and so the situation on the next level."""
         stop, registers, circuit = self.stops[k], self.registers[k], Circuit(self.stream)
+        self.go_down(circuit, k, self.memory(circuit, registers), {i: self.counts(circuit, k, i) for i in stop.turning})
+        return circuit.units("table: tile and next situation")
+
+    def memory(self, circuit: Circuit, registers: Registers) -> OneHot:
+        """What the latest reset has written, as it was found."""
+        if registers.always:
+            return circuit.read(registers.previous)
         (none,) = circuit.read(registers.no_one)
         pairs = zip(circuit.read(registers.elsewhere), circuit.read(registers.nearby), strict=True)
-        memory = [
-            circuit.all_of([far, none]) + circuit.all_of([near, Signal(constant=1.0) - none]) for far, near in pairs
-        ]
-        self.go_down(circuit, k, memory, {i: self.counts(circuit, k, i) for i in stop.turning})
-        return circuit.units("table: tile and next situation")
+        some = Signal(constant=1.0) - none
+        return [circuit.all_of([far, none]) + circuit.all_of([near, some]) for far, near in pairs]
 
     def go_down(self, circuit: Circuit, k: int, memory: OneHot, counts: Counts) -> None:
         """From memory and turning to the tile of P, and from situation and tile to the next situation."""

@@ -5,7 +5,7 @@ walls. The walls are where S was turned back, so they are n − 1 apart: one of 
 the corridor that the walker is in, and it is the one both of whose ends were reached most recently.
 
     layer 1    a flat sum gives S; modulo m = 2n − 1 it tells all values in reach of the windows apart
-    layer 2    for each of the m values in reach, one head finds when S had it last
+    layer 2    for each of the m − 1 other values in reach, one head finds when S had it last
 
 The earlier of the times at a window's two ends is when it was last complete; the window with the latest such time wins.
 Before the word, the walker is taken to have come from the right end to the left one and from there to its start.
@@ -46,10 +46,11 @@ class _Walk:
         self.step = stream.register("step", 1, "−1, 0 or 1", low=-1.0)
         self.sum = stream.register("sum", 1, "all steps so far", low=-float(length), high=float(length))
         self.residue = stream.register("residue", self.modulus, f"that sum modulo {self.modulus}; nothing at the start")
+        away = [c for c in self.reach if c]
         about = "when the sum last differed by {} from now"
-        self.times = {c: stream.register(f"time {c:+}", 1, about.format(c), high=float(length)) for c in self.reach}
+        self.times = {c: stream.register(f"time {c:+}", 1, about.format(c), high=float(length)) for c in away}
         about = "did the sum never differ by {} from now?"
-        self.never = {c: stream.register(f"never {c:+}", 1, about.format(c)) for c in self.reach}
+        self.never = {c: stream.register(f"never {c:+}", 1, about.format(c)) for c in away}
         self.cell = stream.register("cell", self.n, "where the walker is")
         refuse_if_too_large(2 * self.n**2 * stream.width)  # two units for each pair of windows
         self.clock = Clock(stream, length + 1, place=True, share=True)
@@ -73,7 +74,7 @@ class _Walk:
         )
         program.block(self.clock.flat_sum(self.step, self.sum), mlp=self.residues())
         decision = self.cells_of_times()  # first, because it is what may be too large
-        program.block(*(self.last_time(c) for c in self.reach), mlp=decision)
+        program.block(*(self.last_time(c) for c in self.times), mlp=decision)
         return program
 
     def residues(self) -> Units:
@@ -112,8 +113,9 @@ class _Walk:
         circuit, n = Circuit(self.stream), self.n
         late = 12 * n  # times are counted from before all that is taken to have happened before the word
         here = circuit.read(self.residue)
-        times = {}
-        for c in self.reach:
+        (now,) = circuit.read(self.clock.place)
+        times = {0: circuit.relu(now + float(late), float(self.length + late))}
+        for c in self.times:
             (time,), (never,) = circuit.read(self.times[c]), circuit.read(self.never[c])
             before = [
                 circuit.all_of([never, bit]) * float(self.before((residue + c) % self.modulus))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import torch
 
 from glassformer.errors import InputError
 from glassformer.learn.tasks import Task
 from glassformer.nn import LSTM, Config, LSTMConfig, Transformer
-from glassformer.nn.config import Positions
 from glassformer.nn.files import Model
 
-Kind = Literal["transformer", "lstm"]
+KINDS: Final = ("transformer", "lstm")
 LSTM_EMBEDDING: Final = 64
 
 
@@ -24,17 +23,17 @@ class Architecture:
     `context` leaves room for words longer than those of the task.
     """
 
-    kind: Kind = "transformer"
+    kind: str = "transformer"
     layers: int = 2
     width: int = 64
     heads: int = 4
     mlp: int | None = None
-    positions: Positions = "learned"
+    positions: str = "learned"
     context: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise InputError(f"a model is one of {', '.join(get_args(Kind))}; not {self.kind!r}")
+        if self.kind not in KINDS:
+            raise InputError(f"a model is one of {', '.join(KINDS)}; not {self.kind!r}")
 
     def model(self, task: Task, seed: int) -> Model:
         """A fresh model for a task; the same seed gives the same weights."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 import torch
@@ -20,7 +20,6 @@ from glassformer.errors import InputError, whole_number
 
 NOT_ASKED: Final = -100
 """The target where nothing is asked; torch's cross-entropy passes it over."""
-Predicted: TypeAlias = Literal["state", "output"]
 Words: TypeAlias = Integer[np.ndarray, "word length"]
 
 
@@ -44,7 +43,7 @@ class Following:
 
     machine: Machine
     length: int
-    predict: Predicted = "state"
+    predict: str = "state"
     letters: tuple[float, ...] | None = None
     reveal: float = 1.0
     scratchpad: bool = False

@@ -1,0 +1,63 @@
+"""Words to try a machine with: all of a length, or random ones and those that break things.
+
+The nasty ones: one letter only, letters in turn, one rare letter in a sea of another, the machine's longest walk.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Integer
+
+from glassformer.automata.semiautomaton import Machine
+
+
+def every_word(machine: Machine, length: int) -> Integer[np.ndarray, "word length"]:
+    """All words of a length."""
+    k = len(machine.symbols)
+    return np.array(list(itertools.product(range(k), repeat=length)), dtype=np.intp).reshape(-1, length)
+
+
+def chosen_words(machine: Machine, length: int, count: int, seed: int) -> Integer[np.ndarray, "word length"]:
+    """The nasty words first, then random ones: uniform, and with letters of very unequal frequency."""
+    rng = np.random.default_rng(seed)
+    nasty = list(itertools.islice(nasty_words(machine, length, rng), max(min(count, 5), count // 2)))
+    k = len(machine.symbols)
+    uniform = rng.integers(0, k, ((count - len(nasty) + 1) // 2, length))
+    skewed = [rng.choice(k, length, p=rng.dirichlet(np.full(k, 0.3))) for _ in range(count - len(nasty) - len(uniform))]
+    return np.vstack([*nasty, *uniform, *skewed]).astype(np.intp)
+
+
+def nasty_words(machine: Machine, length: int, rng: np.random.Generator) -> Iterator[Integer[np.ndarray, " length"]]:
+    """The longest walk; then constant, alternating and rare-letter words in turn, so that the first few have all."""
+    k = len(machine.symbols)
+    yield longest_walk(machine, length, rng)
+    constant = [np.full(length, a) for a in range(k)]
+    alternating, rare, early = [], [], []
+    for a, b in itertools.permutations(range(k), 2):
+        alternating.append(np.resize([a, b], length))
+        rare.append(_with_one(a, b, length, int(rng.integers(length))))
+        early.append(_with_one(a, b, length, 0))
+    for kinds in itertools.zip_longest(constant, alternating, rare, early):
+        yield from (word for word in kinds if word is not None)
+
+
+def _with_one(letter: int, other: int, length: int, at: int) -> Integer[np.ndarray, " length"]:
+    word = np.full(length, letter)
+    word[at] = other
+    return word
+
+
+def longest_walk(machine: Machine, length: int, rng: np.random.Generator) -> Integer[np.ndarray, " length"]:
+    """A word that keeps going to the state it has seen least."""
+    visits, state = np.zeros(len(machine.states)), machine.start
+    letters = []
+    for _ in range(length):
+        ahead = machine.delta[:, state]
+        letter = int(np.argmin(visits[ahead] + rng.random(len(ahead)) / 2))
+        state = int(ahead[letter])
+        visits[state] += 1
+        letters.append(letter)
+    return np.array(letters)
