@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "compiler": {"automata", "algebra", "nn", "compiler"},
     "learn": {"automata", "nn", "learn"},
     "measure": {"nn", "measure"},
+    "studies": {"automata", "algebra", "nn", "compiler", "learn", "measure", "report", "studies"},
     "claims": {"automata", "algebra", "nn", "compiler", "claims"},
     "report": {"automata", "algebra", "report"},
 }

@@ -140,10 +140,9 @@ def sweep(
     kept.add(asked.trials.items())
     if retry:
         kept.retry_failed(asked.ids)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with live_table() as watch:
         if engine == "here":
-            run_here(asked, kept, processes or cores, keep, watch)
+            run_here(asked, kept, processes or cores(), keep, watch)
         elif engine == "ray" or engine.startswith("ray://"):
             run_on_ray(asked, kept, None if engine == "ray" else engine.removeprefix("ray://"), watch)
         else:
@@ -155,6 +154,11 @@ def sweep(
         out.print(table_of_trials(rows, varied(rows)))
     if any(row.status != "done" for row in rows):
         raise typer.Exit(1)
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

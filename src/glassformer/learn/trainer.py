@@ -161,6 +161,7 @@ class _Run:
         )
         self.step, self.loss, self.seconds, self.fresh_steps = 0, math.nan, 0.0, 0
         self.score: Score | None = None
+        self.last_scores: tuple[Score, dict[str, Score]] | None = None
         self.folder: Path | None = None
         self.saved = time.monotonic()
 
@@ -183,7 +184,7 @@ class _Run:
             self.save()
             raise
         self.save()
-        score, tests = self.scores()
+        score, tests = self.last_scores or self.scores()
         trained = Trained(self.model.eval(), score, tests, self.loss, self.step, self.speed())
         self.finish(trained)
         return trained
@@ -233,7 +234,7 @@ class _Run:
 
     def evaluate(self) -> None:
         """How good it is now, here and on the tests."""
-        self.score, tests = self.scores()
+        self.score, tests = self.last_scores = self.scores()
         line = {
             "step": self.step,
             "loss": self.loss,

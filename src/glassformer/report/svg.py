@@ -51,3 +51,9 @@ def arrow_down(x: float, top: float, bottom: float) -> str:
         f'<path d="M{x:g} {top:g} V{bottom - 7:g}" stroke="{GREY}" stroke-width="1.5"/>'
         f'<path d="M{x - 5:g} {bottom - 8:g} L{x:g} {bottom:g} L{x + 5:g} {bottom - 8:g} Z" fill="{GREY}"/>'
     )
+
+
+def line(points: Iterable[tuple[float, float]], colour: str, width: float = 2) -> str:
+    """Straight lines from point to point."""
+    path = " ".join(f"{x:g},{y:g}" for x, y in points)
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'

@@ -1,0 +1,47 @@
+"""Commands that run whole experiments; what was done is kept, so they can be stopped and started again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+
+from glassformer.atomic import write_atomically
+from glassformer.cli.learning import cores, live_table
+from glassformer.cli.terminal import AsJson, Spec, app, err, out, print_json, table_of
+
+study = typer.Typer(no_args_is_help=True, help="Run a whole experiment: a table, a figure, and all runs kept.")
+app.add_typer(study, name="study")
+
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where runs, table and figure are kept.")]
+
+
+@study.command()
+def brittleness(
+    spec: Spec = "parity",
+    length: Annotated[int, typer.Option(min=4, help="Letters in the words of training.")] = 16,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each training.")] = 2000,
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each model.")] = 1,
+    folder: Out = Path("brittleness"),
+    as_json: AsJson = False,
+) -> None:
+    """Train models on letters that are alike, and test them on other mixes and longer words, beside a built one."""
+    from glassformer.studies.brittleness import brittleness as measure
+
+    with live_table() as watch:
+        found = measure(spec, length, steps, seeds, folder / "runs.sqlite", cores(), watch)
+    write_atomically(folder / "brittleness.svg", found.draw().encode())
+    if as_json:
+        return print_json(found.to_json())
+    letters = [f"p={p:g}" for p in next(iter(found.by_letter.values()))]
+    longer = [f"T={n}" for n in next(iter(found.by_length.values()))]
+    title = f"Accuracy of {spec}, by the probability p of its last letter and by the length T of words"
+    table = table_of("model", *letters, *longer, title=title, box=box.SIMPLE, padding=(0, 1, 0, 0))
+    for name in found.by_letter:
+        scores = [*found.by_letter[name].values(), *found.by_length[name].values()]
+        table.add_row(name, *(f"{score:.3f}" for score in scores))
+    out.print(table)
+    err.print(f"wrote {folder / 'brittleness.svg'}")
+    return None
