@@ -293,3 +293,17 @@ def test_a_sweep_is_printed_and_kept(shell: Shell, tmp_path: Path) -> None:
     assert [row["status"] for row in rows] == ["done", "done"]
     assert "layers" in shell("sweep", "s.toml")[0]
     assert "here, ray or ray://address" in shell("sweep", "s.toml", "--engine", "abacus", code=2)[1]
+
+
+def test_a_family_of_models_is_judged(shell: Shell) -> None:
+    for length in (4, 16, 64):
+        shell("compile", "symmetric(3)", "--length", str(length), "--method", "log", "--out", f"m{length}")
+    told = shell.json("measure", "shortcut", "m4", "m16", "m64")
+    assert told["shortcut"] is True
+    assert [(member["length"], member["depth"], member["wrong"]) for member in told["layers"]] == [
+        (4, 2, 0),
+        (16, 4, 0),
+        (64, 6, 0),
+    ]
+    assert "a shortcut: right throughout" in shell("measure", "shortcut", "m4", "m16", "m64")[0]
+    assert "at least three lengths" in shell("measure", "shortcut", "m4", "m16", code=2)[1]

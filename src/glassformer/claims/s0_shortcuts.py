@@ -19,9 +19,9 @@ from glassformer.automata.words import chosen_words
 from glassformer.compiler.build import Built, compile
 from glassformer.compiler.description import describe
 from glassformer.compiler.recurrent import recurrent_network
-from glassformer.compiler.shortcut import Member, judge
 from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
+from glassformer.measure.shortcut import Member, judge
 from glassformer.nn import Transformer
 from glassformer.wording import counted
 

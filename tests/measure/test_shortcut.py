@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from glassformer.compiler.shortcut import Member, judge
 from glassformer.errors import InputError
+from glassformer.measure.shortcut import Member, judge
 
 LENGTHS = [8, 16, 32, 64, 128, 256, 512]
 
