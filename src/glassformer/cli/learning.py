@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from glassformer.cli.terminal import AsJson, Spec, app, err, leave, out, print_json, table_of
+from glassformer.cli.terminal import AsJson, Spec, app, err, leave, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
 from glassformer.wording import counted
 
@@ -61,7 +59,11 @@ def train(
     training = {"steps": steps, "batch": batch, "learning_rate": learning_rate, "seed": seed, "shifted": shifted}
     training["threads"] = threads
     tests = {"longer": {"length": longer}} if longer else {}
-    with training_bar(steps) as show:
+    with progress_bar("training") as advance:
+
+        def show(step: int, loss: float, accuracy: float | None) -> None:
+            advance(step, steps, f", loss {loss:.4f}" + ("" if accuracy is None else f", accuracy {accuracy:.4f}"))
+
         try:
             asked, architecture, settings, tested = parts_of(
                 {"task": task, "model": model, "training": training, "tests": tests}
@@ -91,32 +93,6 @@ def probabilities(text: str | None) -> list[float] | None:
         return [float(part) for part in text.split(",")] if text is not None else None
     except ValueError:
         raise InputError(f"probabilities are numbers with commas between them, as in 0.9,0.1; not {text!r}") from None
-
-
-@contextmanager
-def training_bar(steps: int) -> Iterator[Callable[[int, float, float | None], None]]:
-    """A bar with loss, accuracy and the time left; where nobody watches, a line every ten seconds."""
-
-    def words(loss: float, accuracy: float | None) -> str:
-        return f"loss {loss:.4f}" + ("" if accuracy is None else f", accuracy {accuracy:.4f}")
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    if err.is_terminal:
-        with Progress(*columns, console=err, transient=True) as progress:
-            bar = progress.add_task("training", total=steps)
-            yield lambda step, loss, accuracy: progress.update(
-                bar, completed=step, description=f"training, {words(loss, accuracy)}"
-            )
-        return
-    said = time.monotonic()
-
-    def say(step: int, loss: float, accuracy: float | None) -> None:
-        nonlocal said
-        if time.monotonic() > said + 10:
-            said = time.monotonic()
-            err.print(f"training: {step:,} of {steps:,}, {words(loss, accuracy)}")
-
-    yield say
 
 
 @app.command()

@@ -6,10 +6,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, Protocol
 
 import typer
 from rich.console import Console
@@ -92,21 +92,30 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False))
 
 
+class Advance(Protocol):
+    """Tells a bar how far things are, and if need be some words about it."""
+
+    def __call__(self, done: int, total: int, words: str = "") -> None:
+        """So many of so many."""
+
+
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(what: str) -> Iterator[Advance]:
     """A bar on standard error; where nobody watches, a line every ten seconds."""
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     if err.is_terminal:
         with Progress(*columns, console=err, transient=True) as progress:
             task = progress.add_task(what, total=None)
-            yield lambda done, total: progress.update(task, completed=done, total=total)
+            yield lambda done, total, words="": progress.update(
+                task, completed=done, total=total, description=what + words
+            )
         return
     said = time.monotonic()
 
-    def say(done: int, total: int) -> None:
+    def say(done: int, total: int, words: str = "") -> None:
         nonlocal said
         if time.monotonic() > said + 10:
             said = time.monotonic()
-            err.print(f"{what}: {done:,} of {total:,}")
+            err.print(f"{what}{words}: {done:,} of {total:,}")
 
     yield say

@@ -19,109 +19,25 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import torch
 
-from glassformer.algebra.cascade import Cascade, Level, decompose
+from glassformer.algebra.cascade import Cascade, decompose
 from glassformer.algebra.depth import doubling
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
 from glassformer.compiler.instructions import Clock
 from glassformer.compiler.log_depth import compose
+from glassformer.compiler.stops import Stop, stops
 from glassformer.compiler.stream import Answers, Head, Program, Register, Stream, Units
-from glassformer.compiler.turning import Rest, Turning, moved, reversed_moves
+from glassformer.compiler.turning import moved, reversed_moves
 from glassformer.wording import counted
 
-Situation: TypeAlias = tuple[int, int, int]
-"""P, P′ and the letter."""
 Counts: TypeAlias = dict[int, list[OneHot]]
 """For each component with a group, what each stage has counted."""
-
-
-@dataclass(frozen=True)
-class Stop:
-    """One level on the way down: the situations that can occur, and where each leads.
-
-    The last situation, one more than are listed, is that of the start token.
-    """
-
-    level: Level
-    situations: list[Situation]
-    row: list[int]
-    """The row of the level's table for each situation; −1 where P′ is not on the level."""
-    on: list[int]
-    """Which of the level's components P belongs to; −1 where P is not on the level."""
-    leads: list[list[int]]
-    """For each situation, the situation on the next level for each tile of P (one, where P is not on the level)."""
-    first: int
-    """The coordinate of the start."""
-
-    @cached_property
-    def turning(self) -> dict[int, Turning]:
-        """The components that have a group."""
-        parts = enumerate(self.level.components)
-        return {i: Turning(c.group) for i, c in parts if c.group.order > 1}
-
-    @property
-    def places(self) -> int:
-        """Tiles, of the component that has most."""
-        return max(component.points for component in self.level.components)
-
-    @property
-    def stages(self) -> int:
-        """Abelian layers, of the component that has most."""
-        return max((len(part.counters) for part in self.turning.values()), default=0)
-
-    @property
-    def rests(self) -> dict[int, Rest]:
-        """What is left of the groups that are not solvable, by component."""
-        return {i: part.rest for i, part in self.turning.items() if part.rest}
-
-    @property
-    def always_resets(self) -> bool:
-        """Whether every letter does, whatever the situation."""
-        return all(self.target(situation) for situation in range(len(self.situations)))
-
-    def element(self, situation: int, component: int) -> int:
-        """The element of a component's group that a situation multiplies by."""
-        row = self.row[situation]
-        return int(self.level.elements[row]) if row >= 0 and self.level.component[row] == component else 0
-
-    def target(self, situation: int) -> tuple[int, int] | None:
-        """The component and the tile that a situation resets to, if it does."""
-        row = self.row[situation]
-        if row < 0 or not self.level.resets[row]:
-            return None
-        return int(self.level.component[row]), int(self.level.moves[row, 0])
-
-
-def stops(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation]]]:
-    """Each level with its situations, and the situations on the next level; below the last, only P′ counts."""
-    coordinates = cascade.coordinates(start)
-    situations: list[Situation] = [(0, 0, letter) for letter in range(len(cascade.machine.symbols))]
-    for k, level in enumerate(cascade.levels):
-        below: dict[Situation, int] = {}
-        leads, rows, on = [], [], []
-        for old, new, letter in situations:
-            here = cascade.level_of[new] == k
-            row = int(cascade.row(level, np.array(old), np.array(new), np.array(letter))) if here else -1
-            olds = cascade.decomposition.tiles[old] if cascade.level_of[old] == k else (old,)
-            ahead = []
-            for place, tile in enumerate(olds):
-                then = int(cascade.tiles[new, level.moves[row, place]]) if here else new
-                found = (tile, then, letter) if k + 1 < len(cascade.levels) else (0, then, 0)
-                ahead.append(below.setdefault(found, len(below)))
-            leads.append(ahead)
-            rows.append(row)
-            among = (i for i, component in enumerate(level.components) if old in component.members)
-            on.append(next(among) if cascade.level_of[old] == k else -1)
-        yield Stop(level, situations, rows, on, leads, coordinates[k]), list(below)
-        situations = list(below)
 
 
 class Registers:

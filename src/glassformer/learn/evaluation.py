@@ -28,13 +28,14 @@ def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score
     """The score on fresh words; a model with a scratchpad writes it itself."""
     rng = np.random.default_rng([seed, words, 1])
     right, asked, whole = 0, 0, 0
+    was_training = model.training
     model.eval()
     for begin in range(0, words, WORDS_AT_ONCE):
         batch = task.batch(rng, min(WORDS_AT_ONCE, words - begin))
         counts, correct = batch.answers != NOT_ASKED, _is_right(model, task, batch)
         right, asked = right + int((correct & counts).sum()), asked + int(counts.sum())
         whole += int((correct | ~counts).all(dim=1).sum())
-    model.train()
+    model.train(was_training)
     return Score(right / max(asked, 1), whole / words)
 
 
