@@ -25,7 +25,7 @@ def row(name: str, values: dict[int, float]) -> str:
 
 def show(found: Shortcuts) -> None:
     for spec, curve in found.by_depth.items():
-        print(f"\n{spec}, T = {found.plan.machines[spec]}")
+        print(f"\n{spec}, T = {found.plan.machines[spec].length}")
         print(f"  {'layers':22}" + "".join(f"{depth:>8}" for depth in curve.scores))
         for name, values in (("best seed", curve.best), ("median seed", curve.median)):
             print(row(name, values))
@@ -57,3 +57,4 @@ if __name__ == "__main__":
         print(file=sys.stderr)
         show(found)
         (folder / "shortcuts.svg").write_text(found.draw())
+        (folder / "shortcuts-mlp.svg").write_text(found.draw_mlp())

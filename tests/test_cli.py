@@ -268,12 +268,38 @@ def test_the_heads_of_a_built_model_are_named(shell: Shell) -> None:
     assert "flat sum" in shell("measure", "heads", "m")[0]
 
 
+def test_flip_flop_language_is_trained_tested_elsewhere_and_measured(shell: Shell) -> None:
+    asked = ("train", "flip-flop language", "--length", "16", "--steps", "5", "--batch", "8", "--width", "16")
+    told = shell.json(*asked, "--test", "ignore=0.1", "--test", "length=24", "--out", "run")
+    assert set(told["tests"]) == {"ignore=0.1", "length=24"}
+    assert "seen on 64 words of 15 tokens" in shell("measure", "heads", "run")[1]
+
+
+def test_a_scratchpad_is_measured_too(shell: Shell) -> None:
+    shell("train", "parity", "--length", "6", "--steps", "5", "--width", "16", "--scratchpad", "--out", "run")
+    assert "seen on 64 words of 13 tokens" in shell("measure", "heads", "run")[1]
+
+
+def test_a_family_of_trained_models_is_judged_by_what_each_was_trained_for(shell: Shell) -> None:
+    for length in ("2", "4", "16"):
+        asked = ("train", "dyck(2, 3)", "--predict", "top", "--length", length, "--test", "length=20")
+        shell(*asked, "--steps", "5", "--width", "16", "--out", f"run{length}")
+    told = shell.json("measure", "shortcut", "run2", "run4", "run16")
+    assert [member["length"] for member in told["layers"]] == [2, 4, 16]
+    assert not told["shortcut"]
+    assert "depth grows like T^0.00" in told["why"] or "T^-0.00" in told["why"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["train", "parity", "--letters", "x"], "numbers with commas between them"),
         (["train", "parity", "--letters", "0.5"], "2 letters"),
-        (["train", "parity", "--predict", "mood"], "state or the output"),
+        (["train", "parity", "--predict", "mood"], "one of state, output, start"),
+        (["train", "parity", "--test", "colour=red"], "WHAT is one of length, letters, ignore"),
+        (["train", "parity", "--test", "length=many"], "needs a number"),
+        (["train", "parity", "--ignore", "0.5"], "knows no 'ignore'"),
+        (["train", "flip-flop language", "--predict", "top"], "knows no 'predict'"),
         (["train", "parity", "--kind", "mamba"], "transformer, lstm"),
         (["train", "parity", "--resume"], "--resume needs the folder"),
         (["sweep", "missing.toml"], "cannot read missing.toml"),

@@ -9,7 +9,10 @@ from glassformer.claims import CLAIMS, find, run
 from glassformer.compiler import Built, Certificate, compile, describe, recurrent_network
 from glassformer.compiler.description import Description
 from glassformer.errors import InputError
-from glassformer.nn import Transformer
+from glassformer.learn import Score, Trained
+from glassformer.nn import Config, Transformer
+
+SMALL = Config.uniform(vocab=2, outputs=2, context=2, width=2, layers=1, heads=1)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
@@ -22,7 +25,7 @@ def test_the_claim_holds(claim: object) -> None:
 
 def test_claims_are_found_by_id() -> None:
     assert [claim.id for claim in find(["S0.6", "S0.1"])] == ["S0.6", "S0.1"]
-    assert [claim.id for claim in find([])] == [f"S0.{i}" for i in range(1, 14)]
+    assert [claim.id for claim in find([])] == [f"S0.{i}" for i in range(1, 18)]
     with pytest.raises(InputError, match=r"no claim 'S9.9'.*S0.1"):
         find(["S9.9"])
 
@@ -45,6 +48,11 @@ def stuck_at_the_start(table: object, words: np.ndarray, start: int) -> np.ndarr
     return np.full(words.shape, start)
 
 
+def never_wrong(*asked: object, **sizes: object) -> Trained:
+    right = Score(1.0, 1.0)
+    return Trained(Transformer(SMALL), right, {"longer": right, "uneven": right}, 0.0, 1, 1.0)
+
+
 @pytest.mark.parametrize(
     ("claim", "target", "wrong"),
     [
@@ -65,6 +73,10 @@ def stuck_at_the_start(table: object, words: np.ndarray, start: int) -> np.ndarr
         ("S0.11", "glassformer.claims.s0_shortcuts.describe", upside_down),
         ("S0.12", "glassformer.claims.s0_shortcuts.compile", by_doubling),
         ("S0.13", "glassformer.claims.s0_shortcuts.compile", by_doubling),
+        ("S0.14", "glassformer.claims.s0_learning.learned", never_wrong),
+        ("S0.15", "glassformer.claims.s0_learning.jobs_of", lambda *asked, **sizes: ["flat sum"]),
+        ("S0.16", "glassformer.claims.s0_learning.learned", never_wrong),
+        ("S0.17", "glassformer.claims.s0_learning.learned", never_wrong),
     ],
 )
 def test_a_claim_can_fail(monkeypatch: pytest.MonkeyPatch, claim: str, target: str, wrong: object) -> None:

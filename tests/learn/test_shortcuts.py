@@ -10,10 +10,12 @@ from glassformer.studies.shortcuts import LAPTOP, PUBLISHED, QUICK, Curve, short
 def test_accuracy_is_gathered_by_depth_and_by_mlp(tmp_path: Path) -> None:
     found = shortcuts(QUICK, tmp_path / "runs.sqlite", processes=1)
     assert {spec: list(curve.scores) for spec, curve in found.by_depth.items()} == {"flipflop": [1, 2]}
-    assert {spec: list(curve.scores) for spec, curve in found.by_mlp.items()} == {"flipflop": [8, 16]}
+    assert {spec: list(curve.scores) for spec, curve in found.by_mlp.items()} == {"flipflop": [8, 64]}
     assert [len(scores) for scores in found.by_depth["flipflop"].scores.values()] == [2, 2]
     assert 0 < found.lstm["flipflop"] <= 1
-    assert ElementTree.fromstring(found.draw()).tag.endswith("svg")
+    assert found.by_mlp["flipflop"].scores[64] == found.by_depth["flipflop"].scores[1]  # the same trials, not others
+    for drawing in (found.draw(), found.draw_mlp()):
+        assert ElementTree.fromstring(drawing).tag.endswith("svg")
     assert shortcuts(QUICK, tmp_path / "runs.sqlite", processes=1) == found
 
 

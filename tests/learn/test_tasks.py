@@ -1,5 +1,7 @@
 """Tasks ask the right questions, and the same ones for the same seed."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from glassformer.automata import Machine, machine, zoo
 from glassformer.compiler import compile
 from glassformer.errors import InputError
 from glassformer.learn import FlipFlopLanguage, Following
-from glassformer.learn.tasks import NOT_ASKED
+from glassformer.learn.tasks import NOT_ASKED, Task, task_from_json, task_to_json
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -41,6 +43,41 @@ def test_labels_are_asked_for_instead_of_states() -> None:
     assert ([task.answers[i] == "True" for i in batch.answers[:, 1:].flatten()] == accepted.flatten()).all()
 
 
+@pytest.mark.parametrize(
+    ("spec", "question", "answers"),
+    [
+        ("dyck(2, 3)", "top", {"empty": "empty", "(": "(", "([": "[", "[[(": "("}),
+        ("gridworld(9)", "boundary", {"0": "True", "1": "False", "7": "False", "8": "True"}),
+        ("symmetric(5)", "first", {"01234": "0", "12340": "1", "40123": "4"}),
+        ("cyclic(4)", "start", {"0": "True", "1": "False", "2": "False", "3": "False"}),
+        ("dihedral(4)", "first", {"0123": "0", "0321": "0", "3210": "3"}),
+    ],
+)
+def test_something_about_the_state_is_asked_for(spec: str, question: str, answers: dict[str, str]) -> None:
+    task = Following(machine(spec), 6, predict=question)
+    told = dict(zip(task.machine.states, (task.answers[i] for i in task.answer_of), strict=True))
+    assert {state: told[state] for state in answers} == answers
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        Following(zoo.dyck(2, 3), 9, predict="top", letters=(0.4, 0.2, 0.2, 0.2)),
+        Following(zoo.parity(), 5, reveal=0.5),
+        Following(zoo.cyclic(4), 5, scratchpad=True),
+        FlipFlopLanguage(20, 0.3),
+    ],
+)
+def test_a_task_survives_as_plain_values(task: Task) -> None:
+    assert task_from_json(json.loads(json.dumps({"task": task_to_json(task)})), "here") == task
+
+
+@pytest.mark.parametrize("damaged", [None, {}, {"task": {}}, {"task": {"machine": 3}}, {"task": 5}])
+def test_plain_values_of_no_task_are_refused_by_name(damaged: object) -> None:
+    with pytest.raises(InputError, match="here"):
+        task_from_json(damaged, "here")
+
+
 def test_letters_come_as_often_as_asked() -> None:
     batch = Following(zoo.parity(), 500, letters=(0.9, 0.1)).batch(rng(), 100)
     assert abs(float((batch.tokens[:, 1:] == 1).double().mean()) - 0.1) < 0.01  # three standard errors are 0.004
@@ -66,7 +103,7 @@ def test_flip_flop_words_read_what_was_written_last() -> None:
     batch = language.batch(rng(), 50)
     ignored = 0
     for tokens, targets, answers in zip(batch.tokens, batch.targets, batch.answers, strict=True):
-        word = [language.symbols[i] for i in [*tokens.tolist(), int(targets[-1])]]
+        word = [language.names[i] for i in [*tokens.tolist(), int(targets[-1])]]
         assert word[0] == "w"
         assert word[-2] == "r"
         memory = ""
@@ -74,7 +111,7 @@ def test_flip_flop_words_read_what_was_written_last() -> None:
             if word[at] == "w":
                 memory = word[at + 1]
             if word[at] == "r":
-                assert word[at + 1] == memory == language.symbols[answers[at]]
+                assert word[at + 1] == memory == language.names[answers[at]]
             else:
                 assert answers[at] == NOT_ASKED
             ignored += word[at] == "i"

@@ -25,7 +25,7 @@ def test_every_head_of_a_built_model_is_named_by_its_known_job(spec: str, method
     built = compile(spec, 40, method)
     for score in named(built):
         known = built.certificate.blocks[score.layer]["heads"][score.head]
-        assert score.job == known.split(":")[0], (known, score)
+        assert (score.job, score.at) == (known.split(":")[0], None), (known, score)
 
 
 def test_heads_of_an_untrained_model_are_unclear() -> None:
@@ -51,6 +51,15 @@ def test_a_trained_flip_flop_model_has_a_conditional_reset() -> None:
     assert isinstance(trained.model, Transformer)
     (score,) = score_heads(trained.model, task.batch(np.random.default_rng(1), 64).tokens)
     assert score.job == "conditional reset", score
+
+
+def test_a_head_that_resets_where_it_matters_is_named_for_those_tokens() -> None:
+    task = Following(machine("flipflop"), 16)
+    trained = train(task, Architecture(layers=1, width=32, heads=1), Settings(steps=300, learning_rate=3e-3))
+    assert isinstance(trained.model, Transformer)
+    (score,) = score_heads(trained.model, task.batch(np.random.default_rng(0), 64).tokens)
+    read = task.names.index("r")  # after a write the letter itself tells the state, wherever the head looks
+    assert (score.job, score.at) == ("conditional reset", [read]), score
 
 
 def test_what_cannot_be_scored_is_refused() -> None:

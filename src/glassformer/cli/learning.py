@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 def train(
     spec: Spec,
     length: Annotated[int, typer.Option(min=1, help="Letters in a word.")] = 32,
-    predict: Annotated[str, typer.Option(help="What is asked after every letter: state or output.")] = "state",
+    predict: Annotated[
+        str, typer.Option(help="What is asked after every letter: state, output, start, boundary, first or top.")
+    ] = "state",
     letters: Annotated[str | None, typer.Option(help="Probabilities of the letters, as in 0.9,0.1.")] = None,
     reveal: Annotated[float, typer.Option(help="Part of the answers that are told in training.")] = 1.0,
     scratchpad: Annotated[bool, typer.Option(help="Let the model write the states into the word.")] = False,
+    ignore: Annotated[float, typer.Option(help="Of the flip-flop language: how much is to be ignored.")] = 0.8,
     kind: Annotated[str, typer.Option(help="transformer or lstm.")] = "transformer",
     layers: Annotated[int, typer.Option(min=1, help="Layers.")] = 2,
     width: Annotated[int, typer.Option(min=1, help="Width of the residual stream, or of an LSTM's state.")] = 64,
@@ -40,25 +43,35 @@ def train(
     learning_rate: Annotated[float, typer.Option("--lr", help="Learning rate, after warm-up.")] = 1e-3,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights and words.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads; small models are fastest with one.")] = 1,
-    longer: Annotated[int | None, typer.Option(min=1, help="Also test on words of this length.")] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHAT=VALUE", help="Also test on other words, as in length=64 or letters=0.9,0.1."),
+    ] = None,
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Keep the run here.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on the same task that compile builds one for: say the state after every letter."""
+    """Train a model on the same task that compile builds one for: say the state after every letter.
+
+    With "flip-flop language" as SPEC it is to predict the next token of w 0 i 1 r 0 …, FFL(0.8).
+    """
     from glassformer.learn import DivergedError
     from glassformer.learn import train as learn
     from glassformer.learn.trial import parts_of
 
     if resume and folder is None:
         raise InputError("--resume needs the folder of the run: --out DIR")
-    task: dict[str, Any] = {"machine": spec, "length": length, "predict": predict, "reveal": reveal}
-    task |= {"scratchpad": scratchpad, "letters": probabilities(letters)}
+    given = {"predict": predict, "reveal": reveal, "scratchpad": scratchpad, "ignore": ignore}
+    usual = {"predict": "state", "reveal": 1.0, "scratchpad": False, "ignore": 0.8}
+    task: dict[str, Any] = {"machine": spec, "length": length}
+    task |= {name: value for name, value in given.items() if value != usual[name]}
+    if letters is not None:
+        task["letters"] = probabilities(letters)
     model = {"kind": kind, "layers": layers, "width": width, "heads": heads, "mlp": mlp, "positions": positions}
     model["context"] = 2 * (length + 1) if shifted else None
     training = {"steps": steps, "batch": batch, "learning_rate": learning_rate, "seed": seed, "shifted": shifted}
     training["threads"] = threads
-    tests = {"longer": {"length": longer}} if longer else {}
+    tests = dict(map(test_of, test or []))
     with progress_bar("training") as advance:
 
         def show(step: int, loss: float, accuracy: float | None) -> None:
@@ -87,10 +100,22 @@ def train(
     return None
 
 
-def probabilities(text: str | None) -> list[float] | None:
+def test_of(text: str) -> tuple[str, dict[str, Any]]:
+    """A test by its name, and in what it differs from the task."""
+    what, _, value = text.partition("=")
+    reading: dict[str, Callable[[str], Any]] = {"length": int, "letters": probabilities, "ignore": float}
+    if what not in reading:
+        raise InputError(f"a test is WHAT=VALUE, where WHAT is one of {', '.join(reading)}; not {text!r}")
+    try:
+        return text, {what: reading[what](value)}
+    except ValueError:
+        raise InputError(f"a test with another {what} needs a number for it, not {value!r}") from None
+
+
+def probabilities(text: str) -> list[float]:
     """Numbers with commas between them."""
     try:
-        return [float(part) for part in text.split(",")] if text is not None else None
+        return [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"probabilities are numbers with commas between them, as in 0.9,0.1; not {text!r}") from None
 

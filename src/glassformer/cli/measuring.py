@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.automata import Machine, formats
+from glassformer.automata import formats
 from glassformer.cli.terminal import AsJson, app, err, out, print_json, table_of
 from glassformer.errors import InputError
 
 if TYPE_CHECKING:
+    from glassformer.learn.tasks import Batch, Task
     from glassformer.nn import Transformer
 
 measure = typer.Typer(no_args_is_help=True, help="Look inside a model, built or trained, with an instrument.")
@@ -26,7 +27,7 @@ def heads(
     folder: AnyFolder,
     words: Annotated[int, typer.Option(min=2, help="Words to look at.")] = 64,
     length: Annotated[
-        int | None, typer.Option(min=3, help="Their length; default: what the model takes, up to 64.")
+        int | None, typer.Option(min=3, help="Their length; default: as in training, or what it takes up to 64.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the words.")] = 0,
     as_json: AsJson = False,
@@ -35,20 +36,11 @@ def heads(
 
     Built models are shown nasty words too, which move every head; trained ones only words like those they know.
     """
-    import numpy as np
-    import torch
-
-    from glassformer.automata.words import chosen_words
     from glassformer.measure import score_heads
 
-    model, machine, is_trained = open_any(folder)
-    most = model.config.context - 1
-    length = min(most, 64) if length is None else length
-    if length > most:
-        raise InputError(f"the model takes words of up to {most} letters, not {length}")
-    random = np.random.default_rng(seed).integers(0, len(machine.symbols), (words, length))
-    letters = random if is_trained else chosen_words(machine, length, words, seed)
-    tokens = torch.nn.functional.pad(torch.from_numpy(letters), (1, 0), value=len(machine.symbols))
+    model, task, is_trained = open_any(folder)
+    task = replace(task, length=length or (task.length if is_trained else min(task.length, 64)))
+    tokens = words_for(model, task, is_trained, words, seed).tokens
     scores = score_heads(model, tokens)
     if as_json:
         layers = range(len(model.config.blocks))
@@ -59,12 +51,31 @@ def heads(
     for score in scores:
         others = {name: value for name, value in score.scores.items() if name != score.job}
         second = max(others, key=lambda name: others[name])
+        at = "" if score.at is None else " at " + ", ".join(task.names[token] for token in score.at)
         table.add_row(
-            str(score.layer), str(score.head), score.job, f"{score.confidence:.3f}", f"{second} {others[second]:.3f}"
+            str(score.layer),
+            str(score.head),
+            score.job + at,
+            f"{score.confidence:.3f}",
+            f"{second} {others[second]:.3f}",
         )
     out.print(table)
-    err.print(f"seen on {words} words of {length} letters")
+    err.print(f"seen on {words} words of {tokens.shape[1]} tokens")
     return None
+
+
+def words_for(model: Transformer, task: Task, is_trained: bool, words: int, seed: int) -> Batch:
+    """Words like those of its training for a trained model; for a built one nasty words too."""
+    import numpy as np
+
+    from glassformer.automata.words import chosen_words
+    from glassformer.learn import Following
+
+    if task.context > model.config.context:
+        raise InputError(f"the model takes {model.config.context} tokens; these words have {task.context}")
+    if is_trained or not isinstance(task, Following):
+        return task.batch(np.random.default_rng(seed), words)
+    return task.answered(chosen_words(task.machine, task.length, words, seed))
 
 
 @measure.command()
@@ -75,22 +86,14 @@ def shortcut(
     as_json: AsJson = False,
 ) -> None:
     """Say whether a family of models is a shortcut: right at every length, with a depth that grows more slowly."""
-    import torch
-
-    from glassformer.automata.words import chosen_words
+    from glassformer.learn.evaluation import mistakes
     from glassformer.measure.shortcut import Member, judge
 
     family = []
     for folder in folders:
-        model, machine, _ = open_any(folder)
-        if model.config.outputs != len(machine.states):
-            raise InputError(f"{folder}: the model says labels and not states, which is all that can be judged here")
-        length = model.config.context - 1
-        letters = chosen_words(machine, length, words, seed)
-        tokens = torch.nn.functional.pad(torch.from_numpy(letters), (1, 0), value=len(machine.symbols))
-        with torch.no_grad():
-            said = model(tokens).argmax(-1)[:, 1:].numpy()
-        family.append(Member(length, len(model.config.blocks), int((said != machine.run(letters)).sum())))
+        model, task, is_trained = open_any(folder)
+        wrong = mistakes(model, task, words_for(model, task, is_trained, words, seed))
+        family.append(Member(task.length, len(model.config.blocks), int(wrong.sum())))
     verdict = judge(family)
     if as_json:
         return print_json({"layers": [asdict(member) for member in family], **asdict(verdict)})
@@ -102,15 +105,18 @@ def shortcut(
     return None
 
 
-def open_any(folder: Path) -> tuple[Transformer, Machine, bool]:
-    """The model in a folder, or of a run; the machine whose letters it reads; and whether it was trained."""
+def open_any(folder: Path) -> tuple[Transformer, Task, bool]:
+    """The model in a folder, or of a run; what it was made for, and whether it was trained."""
+    from glassformer.learn import Following
+    from glassformer.learn.tasks import task_from_json
     from glassformer.nn import files
 
     place = folder / "model" if (folder / "run.json").exists() else folder
     model, documents = files.load_transformer(place)
+    if "training.json" in documents:
+        told = files.parse_json(documents["training.json"], f"{place}/training.json")
+        return model, task_from_json(told, f"{place}/training.json"), True
     if "machine.json" not in documents:
         raise InputError(f"{place} holds no machine.json, so it is not known which words the model reads")
     machine = formats.loads(documents["machine.json"], "json", f"{place}/machine.json")
-    if model.config.vocab != len(machine.symbols) + 1:
-        raise InputError(f"{place}: the model reads more than the letters of its machine (a scratchpad?)")
-    return model, machine, "training.json" in documents
+    return model, Following(machine, model.config.context - 1), False

@@ -27,25 +27,26 @@ class Score:
 def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score:
     """The score on fresh words; a model with a scratchpad writes it itself."""
     rng = np.random.default_rng([seed, words, 1])
-    right, asked, whole = 0, 0, 0
+    wrong, asked, whole = 0, 0, 0
     was_training = model.training
     model.eval()
     for begin in range(0, words, WORDS_AT_ONCE):
         batch = task.batch(rng, min(WORDS_AT_ONCE, words - begin))
-        counts, correct = batch.answers != NOT_ASKED, _is_right(model, task, batch)
-        right, asked = right + int((correct & counts).sum()), asked + int(counts.sum())
-        whole += int((correct | ~counts).all(dim=1).sum())
+        missed = mistakes(model, task, batch)
+        wrong, asked = wrong + int(missed.sum()), asked + int((batch.answers != NOT_ASKED).sum())
+        whole += int((~missed.any(dim=1)).sum())
     model.train(was_training)
-    return Score(right / max(asked, 1), whole / words)
+    return Score(1 - wrong / max(asked, 1), whole / words)
 
 
-def _is_right(model: Model, task: Task, batch: Batch) -> Bool[Tensor, "word pos"]:
+def mistakes(model: Model, task: Task, batch: Batch) -> Bool[Tensor, "word pos"]:
+    """Where something is asked, and the model says something else than the answer."""
     with torch.no_grad():
         if isinstance(task, Following) and task.scratchpad:
             logits = writing(model, task, batch.tokens)
         else:
             logits = model(batch.tokens)
-    return logits.argmax(-1) == batch.answers
+    return (batch.answers != NOT_ASKED) & (logits.argmax(-1) != batch.answers)
 
 
 def writing(model: Model, task: Following, tokens: Int[Tensor, "word pos"]) -> Float[Tensor, "word pos output"]:

@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from glassformer.errors import InputError
 from glassformer.learn.store import Row, Store
@@ -28,6 +28,7 @@ SIGN_OF_LIFE: Final = 2.0
 """Seconds between signs of life of a worker."""
 Watch: TypeAlias = Callable[[list[Row]], None]
 """Is told now and then how the trials stand."""
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,23 @@ def run_here(
     broken = [worker.exitcode for worker in workers if worker.exitcode]
     if broken and any(row.status != "done" for row in store.rows(sweep.ids)):
         raise InputError(f"a worker ended with exit code {broken[0]}: run the sweep again to go on")
+
+
+def results_of(
+    sweeps: Mapping[Key, Sweep], store: Path, processes: int, watch: Watch | None = None
+) -> dict[Key, list[dict[str, Any]]]:
+    """The results of several sweeps, after training here whatever of them is not in the store yet."""
+    everything = Sweep({trial: settings for sweep in sweeps.values() for trial, settings in sweep.trials.items()})
+    kept = Store(store)
+    try:
+        kept.add(everything.trials.items())
+        run_here(everything, kept, processes, watch=watch)
+        return {
+            key: [row.result for row in kept.rows(sweep.ids) if row.status == "done" and row.result]
+            for key, sweep in sweeps.items()
+        }
+    finally:
+        kept.close()
 
 
 def _wait(workers: Sequence[Any], seconds: float) -> None:

@@ -6,21 +6,42 @@ data that it would have seen. Token 0 … are the letters; the start token comes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import torch
 from jaxtyping import Int, Integer
 from torch import Tensor
 
-from glassformer.automata import Machine
+from glassformer.automata import Machine, formats
 from glassformer.errors import InputError, whole_number
 
 NOT_ASKED: Final = -100
 """The target where nothing is asked; torch's cross-entropy passes it over."""
 Words: TypeAlias = Integer[np.ndarray, "word length"]
+
+QUESTIONS: Final[dict[str, Callable[[Machine, int], str]]] = {
+    "state": lambda machine, state: machine.states[state],
+    "output": lambda machine, state: str(machine.outputs[state]),
+    "start": lambda machine, state: str(state == machine.start),
+    "boundary": lambda machine, state: str(state in (0, len(machine.states) - 1)),
+    "first": lambda machine, state: machine.states[state][0],
+    "top": lambda machine, state: _top(machine.states[state], machine.symbols),
+}
+"""What may be asked of a state: which it is, or something about it (indirect supervision).
+
+Its label; whether it is the start (of a counter: 0 modulo n); whether it is the first or the last (of a gridworld:
+the wall); the first sign of its name (of a group: where the first point went); the last one, if the name is made of
+letters (of brackets: the top of the stack).
+"""
+
+
+def _top(name: str, letters: tuple[str, ...]) -> str:
+    return name[-1] if set(name) <= set(letters) else name
 
 
 @dataclass(frozen=True)
@@ -34,11 +55,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Following:
-    """Follow a machine: say its state, or that state's label, after every letter.
+    """Follow a machine: say its state, or something about it, after every letter.
 
-    `letters` are the probabilities of the letters (uniform if not given). An answer is revealed with probability
-    `reveal`; accuracy counts all of them. With a `scratchpad` the states stand in the word, each after its letter, and
-    the model writes them itself when it is tested.
+    `predict` is one of QUESTIONS. `letters` are the probabilities of the letters (uniform if not given). An answer is
+    revealed with probability `reveal`; accuracy counts all of them. With a `scratchpad` the states stand in the word,
+    each after its letter, and the model writes them itself when it is tested.
     """
 
     machine: Machine
@@ -50,8 +71,8 @@ class Following:
 
     def __post_init__(self) -> None:
         whole_number(self.length, "the length of words", least=1)
-        if self.predict not in ("state", "output"):
-            raise InputError(f"a task asks for the state or the output, not for {self.predict!r}")
+        if self.predict not in QUESTIONS:
+            raise InputError(f"a task asks for one of {', '.join(QUESTIONS)}; not for {self.predict!r}")
         if not 0 < self.reveal <= 1:
             raise InputError(f"an answer is revealed with a probability above 0 and up to 1, not {self.reveal!r}")
         if self.scratchpad and (self.predict != "state" or self.reveal < 1):
@@ -60,13 +81,18 @@ class Following:
             _check_probabilities(self.letters, self.machine.symbols)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tokens: the letters and the start; with a scratchpad the states too."""
+        return (*self.machine.symbols, "start", *(self.machine.states if self.scratchpad else ()))
+
+    @property
     def vocab(self) -> int:
-        """The letters and the start token; with a scratchpad the states too."""
-        return len(self.machine.symbols) + 1 + (len(self.machine.states) if self.scratchpad else 0)
+        """How many tokens there are."""
+        return len(self.names)
 
     @property
     def outputs(self) -> int:
-        """The states, or the labels that occur."""
+        """The answers that occur."""
         return len(self.answers)
 
     @property
@@ -77,16 +103,17 @@ class Following:
     @cached_property
     def answers(self) -> list[str]:
         """The names of the answers."""
-        if self.predict == "state":
-            return list(self.machine.states)
-        return list(dict.fromkeys(map(str, self.machine.outputs)))
+        return list(dict.fromkeys(self._answers))
 
     @cached_property
     def answer_of(self) -> Integer[np.ndarray, " state"]:
         """The number of the answer for each state."""
-        if self.predict == "state":
-            return np.arange(len(self.machine.states))
-        return np.array([self.answers.index(str(label)) for label in self.machine.outputs])
+        number = {answer: i for i, answer in enumerate(self.answers)}
+        return np.array([number[answer] for answer in self._answers])
+
+    @cached_property
+    def _answers(self) -> list[str]:
+        return [QUESTIONS[self.predict](self.machine, state) for state in range(len(self.machine.states))]
 
     def words(self, rng: np.random.Generator, count: int) -> Words:
         """Random words."""
@@ -140,7 +167,7 @@ class FlipFlopLanguage:
 
     vocab: ClassVar[int] = 5
     outputs: ClassVar[int] = 5
-    symbols: ClassVar[str] = "wir01"
+    names: ClassVar[tuple[str, ...]] = tuple("wir01")
 
     def __post_init__(self) -> None:
         if whole_number(self.length, "the length of words", least=4) % 2:
@@ -172,3 +199,25 @@ class FlipFlopLanguage:
 
 Task: TypeAlias = Following | FlipFlopLanguage
 """Anything that can be learned: it has sizes (`vocab`, `outputs`, `context`), and gives batches."""
+
+
+def task_to_json(task: Task) -> dict[str, Any]:
+    """A task as plain values."""
+    if isinstance(task, FlipFlopLanguage):
+        return {"flip_flop_language": asdict(task)}
+    machine = json.loads(formats.dumps(task.machine, "json"))
+    rest = {name: getattr(task, name) for name in ("length", "predict", "letters", "reveal", "scratchpad")}
+    return {"machine": machine, **rest, "letters": list(task.letters) if task.letters else None}
+
+
+def task_from_json(run: Any, source: str) -> Task:
+    """The task that a run was begun with; the source is named if it tells none."""
+    try:
+        values = run["task"]
+        if "flip_flop_language" in values:
+            return FlipFlopLanguage(**values["flip_flop_language"])
+        rest: Mapping[str, Any] = {name: value for name, value in values.items() if name not in ("machine", "letters")}
+        letters = tuple(values["letters"]) if values["letters"] else None
+        return Following(formats.loads(json.dumps(values["machine"]), "json", source), letters=letters, **rest)
+    except (TypeError, KeyError) as error:
+        raise InputError(f"{source} does not describe a task: {error}") from None

@@ -34,7 +34,7 @@ from glassformer.automata import formats
 from glassformer.errors import InputError, whole_number
 from glassformer.learn.architecture import Architecture
 from glassformer.learn.evaluation import Score, evaluate
-from glassformer.learn.tasks import NOT_ASKED, Batch, FlipFlopLanguage, Following, Task
+from glassformer.learn.tasks import NOT_ASKED, Batch, Following, Task, task_to_json
 from glassformer.nn import Transformer, files
 from glassformer.nn.files import Model
 
@@ -337,15 +337,6 @@ class _Run:
         if isinstance(self.task, Following):
             documents["machine.json"] = formats.dumps(self.task.machine, "json")
         files.save(self.folder / "model", self.model, documents)
-
-
-def task_to_json(task: Task) -> dict[str, Any]:
-    """A task as plain values."""
-    if isinstance(task, FlipFlopLanguage):
-        return {"flip_flop_language": asdict(task)}
-    machine = json.loads(formats.dumps(task.machine, "json"))
-    rest = {name: getattr(task, name) for name in ("length", "predict", "letters", "reveal", "scratchpad")}
-    return {"machine": machine, **rest, "letters": list(task.letters) if task.letters else None}
 
 
 def _refuse_differences(there: Any, now: dict[str, Any], folder: Path) -> None:

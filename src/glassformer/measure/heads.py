@@ -7,12 +7,13 @@ at one place each time, and no simpler ideal says which, is a conditional reset.
 
 A score is the part of the attention that is where the ideal says. Beside it stands what a head that knows nothing
 would get (null), and only the part of the way from there to 1 counts. A head is named when one ideal has nearly all of
-it; otherwise it is unclear.
+it; otherwise it is unclear. Where a token alone tells the answer, it does not matter where a trained head looks; so a
+head that is unclear as a whole may still be clear at the queries of some tokens, and is named for those.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import torch
@@ -26,18 +27,27 @@ CLEAR: Final = 0.75
 """The part of the way from null to 1 that makes a head clear. Built heads are at 1; trained ones are never quite."""
 RESETS: Final = 0.02
 """A head is moved by the letters if they, and not the position, decide where it looks at so many positions."""
+OFTEN: Final = 0.1
+"""The part of all positions that a token holds before heads are named by what they do there."""
+
+FLAT: Final = "flat sum"
+RESET: Final = "conditional reset"
+SAME: Final = "same token"
+UNCLEAR: Final = "unclear"
 
 Patterns = Float[Tensor, "word head query key"]
-Mass = Float[Tensor, " head"]
+Mass = Float[Tensor, "word head query"]
+Where = Bool[Tensor, "word query"]
 
 
 @dataclass(frozen=True)
 class HeadScore:
-    """One head: what it does, how sure that is, and all scores with their nulls."""
+    """One head: what it does, at the queries of which tokens (None: all), how sure that is, the scores, the nulls."""
 
     layer: int
     head: int
     job: str
+    at: list[int] | None
     confidence: float
     scores: dict[str, float]
     nulls: dict[str, float]
@@ -62,39 +72,70 @@ def score_heads(model: Transformer, tokens: Int[Tensor, "word pos"]) -> list[Hea
 
 
 def _score_layer(layer: int, patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> list[HeadScore]:
-    ideals = _ideals(patterns, tokens)
-    flat = torch.tril(torch.ones_like(patterns[:, :1]))
-    knows_nothing = _ideals(flat / flat.sum(-1, keepdim=True), tokens)
-    moved = _moved(patterns)
-    found = []
-    for head in range(patterns.shape[1]):
-        scores = {name: float(mass[head]) for name, mass in ideals.items()}
-        nulls = {name: float(mass[0]) for name, mass in knows_nothing.items()} | {FLAT: 0.0}
-        found.append(_named(layer, head, scores, nulls, bool(moved[head] >= RESETS)))
-    return found
+    instrument = _Instrument(patterns, tokens)
+    letters = torch.arange(tokens.shape[1]).expand_as(tokens) > 0
+    kinds = [kind for kind in tokens.unique().tolist() if (tokens == kind)[letters].double().mean() >= OFTEN]
+    everywhere = instrument.read(layer, letters, None)
+    at_kinds = [instrument.read(layer, letters & (tokens == kind), [kind]) for kind in kinds]
+    return [
+        whole if whole.job != UNCLEAR else _clear_at_some(whole, parts)
+        for whole, *parts in zip(everywhere, *at_kinds, strict=True)
+    ]
 
 
-FLAT: Final = "flat sum"
-RESET: Final = "conditional reset"
-SAME: Final = "same token"
+def _clear_at_some(whole: HeadScore, parts: list[HeadScore]) -> HeadScore:
+    """The job that is clear at the queries of most tokens, or the unclear whole if there is none."""
+    clear = [part for part in parts if part.job != UNCLEAR]
+    if not clear:
+        return whole
+    jobs = [part.job for part in clear]
+    job = max(jobs, key=jobs.count)
+    named = [part for part in clear if part.job == job]
+    kinds = sorted(kind for part in named for kind in part.at or ())
+    return replace(min(named, key=lambda part: part.confidence), at=kinds)
+
+
+class _Instrument:
+    """The patterns of one layer beside the ideals, and those of a head that knows nothing."""
+
+    def __init__(self, patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> None:
+        flat = torch.tril(torch.ones_like(patterns[:, :1]))
+        self.patterns = patterns
+        self.ideals = _ideals(patterns, tokens)
+        self.nulls = _ideals(flat / flat.sum(-1, keepdim=True), tokens)
+
+    def read(self, layer: int, where: Where, at: list[int] | None) -> list[HeadScore]:
+        """Every head, at some of the queries."""
+        scores = {name: _mean(mass, where) for name, mass in self.ideals.items()}
+        nulls = {name: float(_mean(mass, where)[0]) for name, mass in self.nulls.items()} | {FLAT: 0.0}
+        moved = _moved(self.patterns, where)
+        return [
+            _named(layer, head, at, {name: float(mass[head]) for name, mass in scores.items()}, nulls, is_moved)
+            for head, is_moved in enumerate((moved >= RESETS).tolist())
+        ]
+
+
+def _mean(mass: Mass, where: Where) -> Float[Tensor, " head"]:
+    """The mean over some queries; those that an ideal has nothing to say of (nan) do not count."""
+    return mass.where(where[:, None], torch.nan).nanmean(dim=(0, 2))
 
 
 def _named(
-    layer: int, head: int, scores: dict[str, float], nulls: dict[str, float], moved_by_letters: bool
+    layer: int, head: int, at: list[int] | None, scores: dict[str, float], nulls: dict[str, float], is_moved: bool
 ) -> HeadScore:
     """The ideal with the largest part of the way to 1; if letters move nothing, one that needs none is preferred."""
     way = {name: (score - nulls[name]) / max(1 - nulls[name], 1e-9) for name, score in scores.items()}
-    if not moved_by_letters:
+    if not is_moved:
         way[SAME] = 0.0
         simple = max(part for name, part in way.items() if name != RESET)
         way[RESET] = 0.0 if simple >= way[RESET] - 0.1 else way[RESET]
     best = max(way, key=lambda name: (round(way[name], 6), -list(way).index(name)))
-    clear = way[best] >= CLEAR
-    return HeadScore(layer, head, best if clear else "unclear", max(way[best], 0.0), scores, nulls)
+    job = best if way[best] >= CLEAR else UNCLEAR
+    return HeadScore(layer, head, job, at, max(way[best], 0.0), scores, nulls)
 
 
 def _ideals(patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> dict[str, Mass]:
-    """The attention that is where each ideal says, averaged over words and positions; simpler ideals come first."""
+    """The attention that is where each ideal says; simpler ideals come first."""
     length = patterns.shape[-1]
     position = torch.arange(length)
     scores = {"self": _mass_at(patterns, position), "start": _mass_at(patterns, torch.zeros_like(position))}
@@ -104,19 +145,19 @@ def _ideals(patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> dict[str, Ma
         distance *= 2
     scores[FLAT] = _flatness(patterns)
     scores[SAME] = _mass_at(patterns, _last_same(tokens))
-    scores[RESET] = patterns[:, :, 1:].amax(-1).mean(dim=(0, 2))
+    scores[RESET] = patterns.amax(-1)
     return scores
 
 
 def _mass_at(patterns: Patterns, target: Int[Tensor, "*word query"]) -> Mass:
-    """The attention on one key for each query. The start token, which can only look at itself, does not count."""
+    """The attention on one key for each query."""
     words, heads, length, _ = patterns.shape
     index = target.expand(words, length)[:, None, :, None].expand(words, heads, length, 1)
-    return patterns.gather(-1, index)[:, :, 1:, 0].mean(dim=(0, 2))
+    return patterns.gather(-1, index)[..., 0]
 
 
 def _flatness(patterns: Patterns) -> Mass:
-    """How even the attention on letters is, where there are some: 1 less its distance from all alike.
+    """How even the attention on letters is, where there are two or more: 1 less its distance from all alike.
 
     What goes to the start token does not count, unless nearly everything does: then nothing is summed.
     """
@@ -126,7 +167,7 @@ def _flatness(patterns: Patterns) -> Mass:
     even = seen / seen.sum(-1, keepdim=True)
     apart = (letters / held.clamp_min(1e-9) - even).abs().sum(-1) / 2
     summed = (held[..., 0] > 0.5 / patterns.shape[-1]).double()
-    return ((1 - apart) * summed).mean(dim=(0, 2))
+    return torch.nn.functional.pad((1 - apart) * summed, (2, 0), value=torch.nan)
 
 
 def _last_same(tokens: Int[Tensor, "word pos"]) -> Int[Tensor, "word pos"]:
@@ -137,8 +178,8 @@ def _last_same(tokens: Int[Tensor, "word pos"]) -> Int[Tensor, "word pos"]:
     return (before * torch.arange(length)).amax(-1)
 
 
-def _moved(patterns: Patterns) -> Mass:
-    """At how many positions the place that is looked at most is not the usual one for that position."""
-    looked = patterns.argmax(-1)
-    usual = looked.mode(dim=0).values
-    return (looked != usual)[:, :, 1:].double().mean(dim=(0, 2))
+def _moved(patterns: Patterns, where: Where) -> Float[Tensor, " head"]:
+    """At how many of these queries the place that is looked at most is not the usual one for that position."""
+    looked = torch.nn.functional.one_hot(patterns.argmax(-1), patterns.shape[-1]) * where[:, None, :, None]
+    at_the_usual = looked.sum(0).amax(-1).sum(-1)
+    return 1 - at_the_usual / where.sum()

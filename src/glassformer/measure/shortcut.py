@@ -24,9 +24,10 @@ class Member:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the family is a shortcut, and why."""
+    """Whether the family is a shortcut, like which power of T its depth grows, and why."""
 
     shortcut: bool
+    growth: float
     why: str
 
 
@@ -35,10 +36,9 @@ def judge(family: Sequence[Member]) -> Verdict:
     members = sorted(family, key=lambda member: member.length)
     if len(members) < 3 or members[-1].length < 8 * members[0].length:
         raise InputError("growth shows in at least three lengths, the longest at least 8 times the shortest")
-    for member in members:
-        if member.wrong:
-            return Verdict(False, f"wrong at {member.wrong:,} positions of length {member.length}")
     upper = members[len(members) // 2 - 1 :]
     growth = float(np.polyfit(np.log([m.length for m in upper]), np.log([m.depth for m in upper]), 1)[0])
-    slower = growth < LINEAR
-    return Verdict(slower, f"right throughout; depth grows like T^{growth:.2f}" + ("" if slower else ", as the length"))
+    wrong = next((member for member in members if member.wrong), None)
+    said = f"wrong at {wrong.wrong:,} positions of length {wrong.length}" if wrong else "right throughout"
+    said += f"; depth grows like T^{growth:.2f}" + ("" if growth < LINEAR else ", as the length")
+    return Verdict(wrong is None and growth < LINEAR, growth, said)

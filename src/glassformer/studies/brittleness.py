@@ -15,8 +15,7 @@ from glassformer.automata import machine
 from glassformer.compiler import compile
 from glassformer.errors import InputError
 from glassformer.learn import evaluate
-from glassformer.learn.store import Store
-from glassformer.learn.sweep import Sweep, Watch, run_here, sweep_of
+from glassformer.learn.sweep import Sweep, Watch, results_of, sweep_of
 from glassformer.learn.tasks import Following
 from glassformer.report.chart import Panel, draw_charts
 
@@ -110,19 +109,13 @@ def brittleness(
     watch: Watch | None = None,
 ) -> Brittleness:
     """Train all models that are not in the store yet, and put their accuracies together with those of the built one."""
-    sweeps = sweep_for(spec, length, steps, seeds)
-    everything = Sweep({key: trial for sweep in sweeps.values() for key, trial in sweep.trials.items()})
-    kept = Store(store)
-    kept.add(everything.trials.items())
-    run_here(everything, kept, processes, watch=watch)
     by_letter: dict[str, dict[float, float]] = {}
     by_length: dict[str, dict[int, float]] = {}
-    for name, sweep in sweeps.items():
-        scores = [row.result["tests"] for row in kept.rows(sweep.ids) if row.status == "done" and row.result]
+    for name, results in results_of(sweep_for(spec, length, steps, seeds), store, processes, watch).items():
+        scores = [result["tests"] for result in results]
         if scores:
             by_letter[name] = {p: _mean(scores, f"letter {p}") for p in PROBABILITIES}
             by_length[name] = {n: _mean(scores, f"length {n}") for n in lengths(length)}
-    kept.close()
     by_letter[BUILT], by_length[BUILT] = built_scores(spec, length)
     return Brittleness(spec, length, seeds, by_letter, by_length)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from glassformer.learn.store import Store
-from glassformer.learn.sweep import Sweep, Watch, run_here, sweep_of
+from glassformer.learn.sweep import Sweep, Watch, results_of, sweep_of
 from glassformer.report.chart import Panel, draw_charts
+from glassformer.wording import counted
 
 PUBLISHED: Final[dict[str, tuple[float, ...]]] = {
     "gridworld(4)": (0.999, 1.0),
@@ -27,23 +27,31 @@ PUBLISHED: Final[dict[str, tuple[float, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is trained: machines with the length of their words, depths, MLP widths at one depth, seeds, steps."""
+class Lesson:
+    """How long the words of a machine are, and how many steps it is learned."""
 
-    machines: dict[str, int]
+    length: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is trained: machines, depths, MLP widths at one depth, seeds."""
+
+    machines: dict[str, Lesson]
     depths: Sequence[int]
     mlps: Sequence[int]
     mlp_depth: int
     seeds: int
-    steps: int
     width: int = 64
 
     def sweep(self, spec: str, model: dict[str, Any]) -> Sweep:
         """All seeds of one model on one machine."""
+        lesson = self.machines[spec]
         values = {
-            "task": {"machine": spec, "length": self.machines[spec]},
-            "model": {"width": self.width} | model,
-            "training": {"steps": self.steps, "seed": list(range(self.seeds)), "evaluate_every": self.steps},
+            "task": {"machine": spec, "length": lesson.length},
+            "model": {"width": self.width, "mlp": 4 * self.width} | model,
+            "training": {"steps": lesson.steps, "seed": list(range(self.seeds)), "evaluate_every": lesson.steps},
         }
         return sweep_of(values, spec)
 
@@ -61,14 +69,19 @@ class Plan:
 
 
 LAPTOP: Final = Plan(
-    {"flipflop": 32, "gridworld(9)": 32, "parity": 16, "dihedral(4)": 16, "symmetric(5)": 16},
+    {
+        "flipflop": Lesson(32, 500),
+        "gridworld(9)": Lesson(32, 2000),
+        "parity": Lesson(16, 2000),
+        "dihedral(4)": Lesson(16, 1500),
+        "symmetric(5)": Lesson(16, 1500),
+    },
     depths=range(1, 7),
-    mlps=(16, 64, 256),
+    mlps=(4, 16, 64, 256),
     mlp_depth=2,
     seeds=3,
-    steps=2000,
 )
-QUICK: Final = Plan({"flipflop": 8}, depths=(1, 2), mlps=(8, 16), mlp_depth=1, seeds=2, steps=5, width=16)
+QUICK: Final = Plan({"flipflop": Lesson(8, 5)}, depths=(1, 2), mlps=(8, 64), mlp_depth=1, seeds=2, width=16)
 
 
 @dataclass(frozen=True)
@@ -98,7 +111,7 @@ class Shortcuts:
     lstm: dict[str, float]
 
     def draw(self) -> str:
-        """A panel for each machine."""
+        """Accuracy by depth, a panel for each machine."""
         panels = []
         for spec, curve in self.by_depth.items():
             depths = [float(depth) for depth in self.plan.depths]
@@ -110,33 +123,50 @@ class Shortcuts:
             known = [(float(i), value) for i, value in enumerate(PUBLISHED.get(spec, ()), start=1) if i <= depths[-1]]
             panels.append(
                 Panel(
-                    f"{spec}, T = {self.plan.machines[spec]}",
+                    f"{spec}, T = {self.plan.machines[spec].length}",
                     "layers",
                     lines | ({"published (T = 100)": known} if known else {}),
                 )
             )
         return draw_charts(panels, "Does training find the shortcut?", "accuracy")
 
+    def draw_mlp(self) -> str:
+        """Accuracy by the units of MLPs, a panel for each machine."""
+        panels = []
+        for spec, curve in self.by_mlp.items():
+            lines = {"best seed": curve.best, "median seed": curve.median}
+            points = {name: [(float(units), value) for units, value in line.items()] for name, line in lines.items()}
+            title = f"{spec}, T = {self.plan.machines[spec].length}, {counted(self.plan.mlp_depth, 'layer')}"
+            panels.append(Panel(title, "units of each MLP", points, evenly=True))
+        return draw_charts(panels, "Is MLP width what pays for shortcuts?", "accuracy")
+
 
 def shortcuts(plan: Plan, store: Path, processes: int, watch: Watch | None = None) -> Shortcuts:
     """Train whatever of the plan is not in the store yet, and put the accuracies together."""
-    depth = {spec: plan.depth_sweeps(spec) for spec in plan.machines}
-    mlp = {spec: plan.mlp_sweeps(spec) for spec in plan.machines}
-    lstm = {spec: plan.lstm_sweep(spec) for spec in plan.machines}
-    sweeps = [sweep for some in (*depth.values(), *mlp.values()) for sweep in some.values()] + list(lstm.values())
-    everything = Sweep({key: trial for sweep in sweeps for key, trial in sweep.trials.items()})
-    kept = Store(store)
-    kept.add(everything.trials.items())
-    run_here(everything, kept, processes, watch=watch)
+    sweeps = {
+        (kind, spec, at): sweep
+        for spec in plan.machines
+        for kind, some in (
+            ("depth", plan.depth_sweeps(spec)),
+            ("mlp", plan.mlp_sweeps(spec)),
+            ("lstm", {1: plan.lstm_sweep(spec)}),
+        )
+        for at, sweep in some.items()
+    }
+    results = results_of(sweeps, store, processes, watch)
 
-    def accuracies(sweep: Sweep) -> list[float]:
-        return [float(row.result["accuracy"]) for row in kept.rows(sweep.ids) if row.status == "done" and row.result]
+    def curve(kind: str, spec: str) -> Curve:
+        return Curve(
+            {
+                at: [float(result["accuracy"]) for result in found]
+                for (this, machine, at), found in results.items()
+                if (this, machine) == (kind, spec)
+            }
+        )
 
-    found = Shortcuts(
+    return Shortcuts(
         plan,
-        {spec: Curve({at: accuracies(sweep) for at, sweep in some.items()}) for spec, some in depth.items()},
-        {spec: Curve({at: accuracies(sweep) for at, sweep in some.items()}) for spec, some in mlp.items()},
-        {spec: max(accuracies(sweep), default=0.0) for spec, sweep in lstm.items()},
+        {spec: curve("depth", spec) for spec in plan.machines},
+        {spec: curve("mlp", spec) for spec in plan.machines},
+        {spec: curve("lstm", spec).best.get(1, 0.0) for spec in plan.machines},
     )
-    kept.close()
-    return found

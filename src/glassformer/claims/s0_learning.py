@@ -1,0 +1,102 @@
+"""Claims S0.14 – S0.17: "Transformers learn shortcuts to automata", its experiments, small enough to run anywhere.
+
+Each function's docstring is the claim; it returns what was measured, and whether that agrees. The larger experiments
+with the published figures beside them are `glassformer study brittleness` and benchmarks/shortcuts.py.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.automata import machine
+from glassformer.learn import Architecture, Following, Settings, Trained, train
+from glassformer.measure import score_heads
+from glassformer.nn import Transformer
+
+LEARNED: Final = 0.95
+"""The accuracy on fresh words from which a machine counts as learned in so few steps."""
+SEEDS: Final = (0, 1, 2)
+
+
+def learned(
+    spec: str, length: int, steps: int, seed: int = 0, scratchpad: bool = False, tested: bool = False, **sizes: Any
+) -> Trained:
+    """A small model trained on a machine; it may be tested on longer words and on words of the last letter mostly."""
+    task = Following(machine(spec), length, scratchpad=scratchpad)
+    others = len(task.machine.symbols) - 1
+    tests = {"longer": task.but(length=2 * length), "uneven": task.but(letters=(0.05 / others,) * others + (0.95,))}
+    settings = Settings(steps=steps, learning_rate=3e-3, seed=seed, evaluate_every=steps)
+    return train(task, Architecture(**{"width": 32} | sizes), settings, tests=tests if tested else {})
+
+
+def found_by_training() -> tuple[str, bool]:
+    """Ordinary training finds such shortcuts: accuracy by automaton and depth."""
+    asked = {"flipflop": (16, 200), "parity": (8, 500), "symmetric(3)": (8, 500)}
+    by_depth = {
+        spec: [learned(spec, length, steps, layers=layers).score.accuracy for layers in (1, 2)]
+        for spec, (length, steps) in asked.items()
+    }
+    said = "; ".join(f"{spec} {one:.3f}, {two:.3f}" for spec, (one, two) in by_depth.items())
+    holds = all(two >= LEARNED and two > one - 0.01 for one, two in by_depth.values())  # one word of 256 is 0.004
+    return f"accuracy with 1 and 2 layers: {said}", holds and by_depth["symmetric(3)"][0] < LEARNED
+
+
+def two_modules() -> tuple[str, bool]:
+    """Heads of trained models show the two modules: flat sums and conditional resets."""
+    gridworld = [jobs_of("gridworld(4)", 1000, seed, layers=2, heads=2) for seed in SEEDS]
+    flipflop = jobs_of("flipflop", 300, layers=1, heads=1)
+    counted = Counter(job for jobs in gridworld for job in jobs)
+    seeds = sum({"flat sum", "conditional reset"} <= set(jobs) for jobs in gridworld)
+    said = (
+        f"gridworld(4), {len(SEEDS)} seeds: {', '.join(f'{n} × {job}' for job, n in counted.most_common())}, both in "
+        f"{seeds} of them; flipflop, one head: {flipflop[0]}"
+    )
+    return said, seeds >= 2 and flipflop == ["conditional reset"]
+
+
+def jobs_of(spec: str, steps: int, seed: int = 0, **sizes: Any) -> list[str]:
+    """What the heads of a model do that was trained on a machine."""
+    model, task = learned(spec, 16, steps, seed, **sizes).model, Following(machine(spec), 16)
+    assert isinstance(model, Transformer)
+    return [score.job for score in score_heads(model, task.batch(np.random.default_rng(0), 64).tokens)]
+
+
+def brittle() -> tuple[str, bool]:
+    """Learned shortcuts break on other mixes and on longer words; scratchpads and a recency bias repair much of it."""
+    plain = learned("parity", 8, 500, tested=True, layers=2)
+    mended = learned("parity", 8, 300, scratchpad=True, tested=True, layers=2, positions="alibi")
+    rows = {
+        name: (trained.score.accuracy, trained.tests["uneven"].accuracy, trained.tests["longer"].accuracy)
+        for name, trained in (("transformer", plain), ("with a scratchpad and recency", mended))
+    }
+    said = "; ".join(
+        f"{name}: {here:.3f}, of 19 ones in 20 {uneven:.3f}, twice as long {longer:.3f}"
+        for name, (here, uneven, longer) in rows.items()
+    )
+    (here, uneven, longer), repaired = rows.values()
+    return f"parity, {said}", here >= LEARNED and max(uneven, longer) < 0.9 and min(repaired) >= LEARNED
+
+
+def width_pays() -> tuple[str, bool]:
+    """MLP width is what pays for shortcuts: accuracy against MLP width at fixed depth."""
+    widths = (1, 8, 64)
+    medians = [
+        statistics.median(learned("parity", 12, 500, seed, layers=1, mlp=width).score.accuracy for seed in SEEDS)
+        for width in widths
+    ]
+    said = ", ".join(f"{value:.3f}" for value in medians)
+    holds = medians == sorted(medians) and medians[-1] > medians[0] + 0.05  # seeds of one width differ by as much
+    return f"parity in one layer, median of {len(SEEDS)} seeds, MLPs of {', '.join(map(str, widths))}: {said}", holds
+
+
+CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
+    "S0.14": found_by_training,
+    "S0.15": two_modules,
+    "S0.16": brittle,
+    "S0.17": width_pays,
+}
