@@ -36,14 +36,15 @@ def learned(
 
 def found_by_training() -> tuple[str, bool]:
     """Ordinary training finds such shortcuts: accuracy by automaton and depth."""
-    asked = {"flipflop": (16, 200), "parity": (8, 500), "symmetric(3)": (8, 500)}
+    asked = {"flipflop": (16, 200), "parity": (8, 500), "symmetric(3)": (8, 1000)}
     by_depth = {
         spec: [learned(spec, length, steps, layers=layers).score.accuracy for layers in (1, 2)]
         for spec, (length, steps) in asked.items()
     }
     said = "; ".join(f"{spec} {one:.3f}, {two:.3f}" for spec, (one, two) in by_depth.items())
-    holds = all(two >= LEARNED and two > one - 0.01 for one, two in by_depth.values())  # one word of 256 is 0.004
-    return f"accuracy with 1 and 2 layers: {said}", holds and by_depth["symmetric(3)"][0] < LEARNED
+    one, two = by_depth["symmetric(3)"]
+    holds = all(deeper >= LEARNED for _, deeper in by_depth.values()) and two > one
+    return f"accuracy with 1 and 2 layers: {said}", holds
 
 
 def two_modules() -> tuple[str, bool]:
