@@ -2,7 +2,7 @@
 
     python benchmarks/shortcuts.py [--out DIR]
 
-Trains some 140 small models, one process a core: hours on a laptop. It can be stopped and started again; what is done
+Trains 150 small models, one process a core: hours on a laptop. It can be stopped and started again; what is done
 is kept in DIR. benchmarks/shortcuts-full.toml holds the published settings for those with a cluster:
 `glassformer sweep benchmarks/shortcuts-full.toml --engine ray://ADDRESS`.
 """

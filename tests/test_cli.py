@@ -102,7 +102,7 @@ def test_convert_writes_files_that_are_specs_again(shell: Shell, suffix: str) ->
 
 def test_claims_are_listed_and_run(shell: Shell) -> None:
     listed = shell.json("claims", "--list")
-    assert [row["id"] for row in listed] == [f"S0.{i}" for i in range(1, 14)]
+    assert [row["id"] for row in listed] == [f"S0.{i}" for i in range(1, 18)]
     (row,) = shell.json("claims", "S0.6")
     assert row.keys() == {"id", "claimed", "measured", "holds"}
     assert row["holds"] is True
@@ -302,6 +302,10 @@ def test_a_family_of_trained_models_is_judged_by_what_each_was_trained_for(shell
         (["train", "flip-flop language", "--predict", "top"], "knows no 'predict'"),
         (["train", "parity", "--kind", "mamba"], "transformer, lstm"),
         (["train", "parity", "--resume"], "--resume needs the folder"),
+        (["train", "parity", "--resume", "--out", "nowhere"], "holds no run that could go on"),
+        (["train", "parity", "--width", "30"], "does not divide into 4 heads"),
+        (["train", "parity", "--threads", "100000000"], "threads is at most 1,024"),
+        (["sweep", "missing.toml", "--engine", "ray", "--keep", "runs"], "--keep is for sweeps on this machine"),
         (["sweep", "missing.toml"], "cannot read missing.toml"),
         (["measure", "heads", "nowhere"], "there is no folder"),
     ],
@@ -333,3 +337,5 @@ def test_a_family_of_models_is_judged(shell: Shell) -> None:
     ]
     assert "a shortcut: right throughout" in shell("measure", "shortcut", "m4", "m16", "m64")[0]
     assert "at least three lengths" in shell("measure", "shortcut", "m4", "m16", code=2)[1]
+    shell("compile", "parity", "--length", "64", "--out", "other")
+    assert "no model of the same task" in shell("measure", "shortcut", "m4", "m16", "other", code=2)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import SupportsIndex
 
@@ -19,3 +20,10 @@ def whole_number(value: SupportsIndex, what: str, least: int) -> int:
     if isinstance(value, bool) or number < least:
         raise InputError(f"{what} is a whole number from {least} on, not {value!r}")
     return number
+
+
+def finite_number(value: float, what: str, least: float) -> float:
+    """The value, if it is a number from the least on and not infinite; if not, the error says what it is for."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
+        raise InputError(f"{what} is a number from {least:g} on, not {value!r}")
+    return value

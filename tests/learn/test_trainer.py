@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import safetensors
+import safetensors.torch
 import torch
 
 from glassformer.automata import zoo
@@ -99,6 +101,29 @@ def test_a_run_that_is_killed_goes_on_to_the_same_weights(tmp_path: Path) -> Non
     assert same(resumed.model, train(TASK, SMALL, longer).model)
 
 
+def test_an_interrupt_is_heeded_between_steps_and_the_run_goes_on_to_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimise = torch.optim.AdamW.step
+    steps = 0
+
+    def interrupted_in_the_middle(self: torch.optim.AdamW) -> None:
+        nonlocal steps
+        steps += 1
+        if steps == 13:
+            os.kill(os.getpid(), signal.SIGINT)
+        optimise(self)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", interrupted_in_the_middle)
+    with pytest.raises(KeyboardInterrupt):
+        train(TASK, SMALL, QUICK, tmp_path / "run")
+    assert steps == 13
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resumed = train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
+    assert steps == 30
+    assert same(resumed.model, train(TASK, SMALL, QUICK).model)
+
+
 def test_the_trained_model_can_be_loaded_and_scores_the_same(tmp_path: Path) -> None:
     trained = train(TASK, SMALL, QUICK, tmp_path / "run")
     loaded, documents = files.load(tmp_path / "run" / "model")
@@ -131,6 +156,55 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
 def test_numbers_that_are_none_stop_it_with_the_step_and_the_place() -> None:
     with pytest.raises(DivergedError, match=r"step \d+: the loss is nan; the first activation .* is blocks\.0\."):
         train(TASK, SMALL, replace(QUICK, learning_rate=1e20, warmup=0))
+
+
+@pytest.mark.parametrize("spoil", [{"step": "2"}, {"metrics": -1}, {"score": [1]}, {"loss": None}, {}])
+def test_a_checkpoint_with_a_damaged_header_is_refused(tmp_path: Path, spoil: dict[str, object]) -> None:
+    train(TASK, SMALL, QUICK, tmp_path / "run")
+    path = tmp_path / "run" / "checkpoint.safetensors"
+    with safetensors.safe_open(path, framework="pt") as file:
+        told = json.loads(file.metadata()["run"])
+    tensors = safetensors.torch.load_file(path)
+    metadata = {"run": json.dumps(told | spoil)} if spoil else {"other": "thing"}
+    safetensors.torch.save_file(tensors, path, metadata=metadata)
+    with pytest.raises(InputError, match="is not a checkpoint of this run"):
+        train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize("value", [None, 5, {"format": "glassformer run, version 1", "task": 3}])
+def test_a_damaged_run_is_refused(tmp_path: Path, value: object) -> None:
+    train(TASK, SMALL, QUICK, tmp_path / "run")
+    (tmp_path / "run" / "run.json").write_text(json.dumps(value))
+    with pytest.raises(InputError, match=r"run\.json"):
+        train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
+
+
+def test_a_finished_run_that_is_resumed_says_the_same(tmp_path: Path) -> None:
+    first = train(TASK, SMALL, QUICK, tmp_path / "run")
+    again = train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
+    assert again.to_json() == first.to_json()
+
+
+def test_a_file_is_not_taken_for_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="is a file"):
+        train(TASK, SMALL, QUICK, tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    [Architecture(kind="lstm"), replace(SMALL, positions="alibi"), replace(SMALL, positions="none")],
+)
+def test_words_are_not_shifted_where_that_changes_nothing(architecture: Architecture) -> None:
+    with pytest.raises(InputError, match="only where positions are added"):
+        train(TASK, architecture, replace(QUICK, shifted=True))
+
+
+@pytest.mark.parametrize("task", [TASK, Following(zoo.parity(), 5, scratchpad=True)])
+def test_shifted_words_have_twice_the_room(task: Following) -> None:
+    trained = train(task, SMALL, replace(QUICK, steps=2, shifted=True))
+    assert isinstance(trained.model, Transformer)
+    assert trained.model.config.context == 2 * task.context
 
 
 def test_words_may_begin_anywhere_in_the_context() -> None:

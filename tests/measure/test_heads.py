@@ -1,5 +1,7 @@
 """The instrument that names heads, scored where the right names are known."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from glassformer.compiler import Built, compile
 from glassformer.errors import InputError
 from glassformer.learn import Architecture, Following, Settings, train
 from glassformer.measure import HeadScore, score_heads
-from glassformer.nn import Config, Transformer
+from glassformer.nn import BlockShape, Config, Transformer
 
 
 def named(built: Built) -> list[HeadScore]:
@@ -41,6 +43,46 @@ def test_a_flat_head_and_the_null_are_told_apart_from_a_reset() -> None:
     assert [score.job for score in flat] == ["flat sum"]
     assert {score.job for score in reset} == {"conditional reset"}
     assert flat[0].nulls["self"] < 0.2
+
+
+def looking(at: Callable[[int], int], length: int = 24) -> Transformer:
+    """One head that looks at a place that the position alone decides, by a table of positions."""
+    config = Config(
+        vocab=3, outputs=3, context=length, width=2 * length, blocks=(BlockShape(1, length, ()),), positions="table"
+    )
+    model = Transformer(config)
+    weights = {name: torch.zeros_like(value) for name, value in model.state_dict().items()}
+    for query in range(length):
+        weights["pos_embed.W_pos"][query, query] = 1
+        weights["blocks.0.attn.W_Q"][0, query, at(query)] = 1000
+        weights["blocks.0.attn.W_K"][0, query, query] = 1
+    model.load_state_dict(weights)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("at", "job"),
+    [
+        (lambda query: query, "self"),
+        (lambda query: 0, "start"),
+        (lambda query: max(query - 1, 0), "look 1 back"),
+        (lambda query: max(query - 4, 0), "look 4 back"),
+        (lambda query: max(query - 3, 0), "unclear"),
+        (lambda query: max(query - 5, 0), "unclear"),
+        (lambda query: query // 2, "unclear"),
+        (lambda query: query - query % 2, "unclear"),
+    ],
+)
+def test_a_head_that_the_position_moves_is_no_conditional_reset(at: Callable[[int], int], job: str) -> None:
+    (score,) = score_heads(looking(at), torch.randint(0, 3, (40, 24)))
+    assert score.job == job, score
+    assert score.matters == 0
+
+
+def test_a_head_matters_as_much_as_answers_change_without_it() -> None:
+    built = compile("parity", 40, "cascade")
+    (score,) = named(built)
+    assert score.matters > 0.3  # without the count the answer is always the same one
 
 
 def test_a_trained_flip_flop_model_has_a_conditional_reset() -> None:

@@ -25,6 +25,18 @@ def test_one_mistake_is_enough_to_be_no_shortcut() -> None:
     assert abs(verdict.growth) < 1e-9  # a constant depth; the fit is in floating point
 
 
+def test_no_layers_at_all_are_constant_depth() -> None:
+    verdict = judge([Member(t, 0, 0) for t in LENGTHS])
+    assert (verdict.shortcut, round(verdict.growth, 6)) == (True, 0)
+
+
+def test_models_of_the_same_length_twice_do_not_spoil_the_fit() -> None:
+    verdict = judge([Member(t, math.ceil(math.log2(t)), 0) for t in (8, 64, 512, 512, 512)])
+    assert verdict.shortcut
+    with pytest.raises(InputError, match="at least three lengths"):
+        judge([Member(8, 3, 0), Member(64, 4, 0), Member(64, 5, 0)])
+
+
 def test_too_short_a_family_is_no_evidence() -> None:
     with pytest.raises(InputError, match="at least three lengths"):
         judge([Member(8, 3, 0), Member(16, 4, 0), Member(32, 5, 0)])

@@ -41,7 +41,7 @@ def train(
     steps: Annotated[int, typer.Option(min=1, help="Steps.")] = 1000,
     batch: Annotated[int, typer.Option(min=1, help="Words in a step.")] = 64,
     learning_rate: Annotated[float, typer.Option("--lr", help="Learning rate, after warm-up.")] = 1e-3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and words.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of weights and words.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads; small models are fastest with one.")] = 1,
     test: Annotated[
         list[str] | None,
@@ -61,6 +61,8 @@ def train(
 
     if resume and folder is None:
         raise InputError("--resume needs the folder of the run: --out DIR")
+    if resume and folder is not None and not (folder / "run.json").exists():
+        raise InputError(f"{folder} holds no run that could go on")
     given = {"predict": predict, "reveal": reveal, "scratchpad": scratchpad, "ignore": ignore}
     usual = {"predict": "state", "reveal": 1.0, "scratchpad": False, "ignore": 0.8}
     task: dict[str, Any] = {"machine": spec, "length": length}
@@ -68,7 +70,6 @@ def train(
     if letters is not None:
         task["letters"] = probabilities(letters)
     model = {"kind": kind, "layers": layers, "width": width, "heads": heads, "mlp": mlp, "positions": positions}
-    model["context"] = 2 * (length + 1) if shifted else None
     training = {"steps": steps, "batch": batch, "learning_rate": learning_rate, "seed": seed, "shifted": shifted}
     training["threads"] = threads
     tests = dict(map(test_of, test or []))
@@ -136,18 +137,23 @@ def sweep(
     from glassformer.learn.store import Store
     from glassformer.learn.sweep import read_sweep, run_here, run_on_ray
 
+    if engine not in ("here", "ray") and not engine.startswith("ray://"):
+        raise InputError(f"the engine is here, ray or ray://address; not {engine!r}")
+    if keep is not None and engine != "here":
+        raise InputError("--keep is for sweeps on this machine: the nodes of a cluster have folders of their own")
     asked = read_sweep(file)
     kept = Store(store or file.with_suffix(".sqlite"))
     kept.add(asked.trials.items())
     if retry:
         kept.retry_failed(asked.ids)
+    if elsewhere := kept.running(asked.ids):
+        trials = counted(elsewhere, "trial")
+        err.print(f"waiting for {trials} that another sweep has, or had when it was killed less than a minute ago")
     with live_table() as watch:
         if engine == "here":
             run_here(asked, kept, processes or cores(), keep, watch)
-        elif engine == "ray" or engine.startswith("ray://"):
-            run_on_ray(asked, kept, None if engine == "ray" else engine.removeprefix("ray://"), watch)
         else:
-            raise InputError(f"the engine is here, ray or ray://address; not {engine!r}")
+            run_on_ray(asked, kept, None if engine == "ray" else engine.removeprefix("ray://"), watch)
     rows = kept.rows(asked.ids)
     if as_json:
         print_json([{"id": r.id, "settings": r.settings, "status": r.status, "result": r.result} for r in rows])

@@ -25,7 +25,7 @@ AnyFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, 
 @measure.command()
 def heads(
     folder: AnyFolder,
-    words: Annotated[int, typer.Option(min=2, help="Words to look at.")] = 64,
+    words: Annotated[int, typer.Option(min=2, max=100_000, help="Words to look at.")] = 64,
     length: Annotated[
         int | None, typer.Option(min=3, help="Their length; default: as in training, or what it takes up to 64.")
     ] = None,
@@ -47,7 +47,7 @@ def heads(
         return print_json(
             {"layers": [{"heads": [score.to_json() for score in scores if score.layer == i]} for i in layers]}
         )
-    table = table_of("layer", "head", "job", "how clearly", "next best")
+    table = table_of("layer", "head", "job", "how clearly", "answers changed without it", "next best")
     for score in scores:
         others = {name: value for name, value in score.scores.items() if name != score.job}
         second = max(others, key=lambda name: others[name])
@@ -57,6 +57,7 @@ def heads(
             str(score.head),
             score.job + at,
             f"{score.confidence:.3f}",
+            f"{score.matters:.3f}",
             f"{second} {others[second]:.3f}",
         )
     out.print(table)
@@ -74,14 +75,14 @@ def words_for(model: Transformer, task: Task, is_trained: bool, words: int, seed
     if task.context > model.config.context:
         raise InputError(f"the model takes {model.config.context} tokens; these words have {task.context}")
     if is_trained or not isinstance(task, Following):
-        return task.batch(np.random.default_rng(seed), words)
+        return task.batch(np.random.default_rng([seed, words, 2]), words)  # neither those of training nor of its tests
     return task.answered(chosen_words(task.machine, task.length, words, seed))
 
 
 @measure.command()
 def shortcut(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Models for words of different lengths.")],
-    words: Annotated[int, typer.Option(min=2, help="Words to try each model on.")] = 64,
+    words: Annotated[int, typer.Option(min=2, max=100_000, help="Words to try each model on.")] = 64,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the words.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -89,9 +90,12 @@ def shortcut(
     from glassformer.learn.evaluation import mistakes
     from glassformer.measure.shortcut import Member, judge
 
-    family = []
+    family, first = [], None
     for folder in folders:
         model, task, is_trained = open_any(folder)
+        first = first or task
+        if replace(task, length=first.length) != first:
+            raise InputError(f"{folder} is no model of the same task as {folders[0]}: a family differs in length alone")
         wrong = mistakes(model, task, words_for(model, task, is_trained, words, seed))
         family.append(Member(task.length, len(model.config.blocks), int(wrong.sum())))
     verdict = judge(family)
@@ -112,6 +116,10 @@ def open_any(folder: Path) -> tuple[Transformer, Task, bool]:
     from glassformer.nn import files
 
     place = folder / "model" if (folder / "run.json").exists() else folder
+    if place != folder and not place.exists():
+        raise InputError(
+            f"the run in {folder} has not ended yet: `glassformer train … --out {folder} --resume` goes on"
+        )
     model, documents = files.load_transformer(place)
     if "training.json" in documents:
         told = files.parse_json(documents["training.json"], f"{place}/training.json")

@@ -7,13 +7,15 @@ from typing import Any, Final
 
 import torch
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, whole_number
 from glassformer.learn.tasks import Task
 from glassformer.nn import LSTM, Config, LSTMConfig, Transformer
 from glassformer.nn.files import Model
 
 KINDS: Final = ("transformer", "lstm")
 LSTM_EMBEDDING: Final = 64
+LARGEST: Final = {"layers": 1000, "width": 2**16, "heads": 2**16, "mlp": 2**20, "context": 2**24}
+"""The sizes of models, and how large they may be: more is a mistake."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class Architecture:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(f"a model is one of {', '.join(KINDS)}; not {self.kind!r}")
+        for name, most in LARGEST.items():
+            value = getattr(self, name)
+            if (value is not None or name not in ("mlp", "context")) and whole_number(value, name, least=1) > most:
+                raise InputError(f"{name} is at most {most:,}, not {value:,}")
+        if self.kind == "transformer" and self.width % self.heads:
+            raise InputError(f"width {self.width} does not divide into {self.heads} heads")
 
     def model(self, task: Task, seed: int) -> Model:
         """A fresh model for a task; the same seed gives the same weights."""

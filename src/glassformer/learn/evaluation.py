@@ -1,4 +1,4 @@
-"""How often is a model right, on words that it has not seen?"""
+"""How often is a model right, on words drawn anew? (There are not many short words: some were seen in training.)"""
 
 from __future__ import annotations
 

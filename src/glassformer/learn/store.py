@@ -75,8 +75,11 @@ class Store:
     def add(self, trials: Iterable[tuple[str, dict[str, Any]]]) -> None:
         """Trials that are there already stay as they are."""
         rows = [(identity, json.dumps(settings, sort_keys=True)) for identity, settings in trials]
-        with self.alone():
-            self.file.executemany("insert or ignore into trials (id, settings) values (?, ?)", rows)
+        try:
+            with self.alone():
+                self.file.executemany("insert or ignore into trials (id, settings) values (?, ?)", rows)
+        except sqlite3.Error as error:
+            raise InputError(f"{self.path} cannot be used to keep trials in: {error}") from None
 
     def claim(self, ids: Sequence[str], worker: str) -> tuple[str, dict[str, Any]] | None:
         """The next of these trials that is free; None if there is none."""
@@ -84,7 +87,7 @@ class Store:
         with self.alone():
             found = self.file.execute(
                 f"select id, settings from trials where ({free}) and id in (select value from json_each(?)) "
-                "order by rowid limit 1",
+                "order by status = 'running', rowid limit 1",
                 (time.time() - FREE_AFTER, json.dumps(list(ids))),
             ).fetchone()
             if found is None:
@@ -94,6 +97,14 @@ class Store:
                 (worker, time.time(), found[0]),
             )
         return found[0], json.loads(found[1])
+
+    def running(self, ids: Sequence[str]) -> int:
+        """How many of these trials somebody is working on, or was until a while ago."""
+        found = self.file.execute(
+            "select count(*) from trials where status = 'running' and id in (select value from json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+        return int(found.fetchone()[0])
 
     def show_life(self, identity: str, worker: str, steps: int = 0) -> bool:
         """Say that a trial is still being worked on, and how far it is; False if somebody else has it now."""

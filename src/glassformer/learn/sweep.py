@@ -10,7 +10,9 @@ import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
+import signal
 import socket
+import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -76,18 +78,17 @@ def sweep_of(values: Mapping[str, Any], name: str) -> Sweep:
             trial[part][key] = value
         if "tests" in values:
             trial["tests"] = values["tests"]
-        trials[identity(trial)] = trial
-    for trial in trials.values():
         try:
-            parts_of(trial)
+            task, *_ = parts_of(trial)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
+        trials[identity(trial, task)] = trial
     return Sweep(trials)
 
 
 def _choices(key: str, given: Any) -> list[Any]:
     if key == "letters":
-        return given if given and isinstance(given[0], list) else [given]
+        return given if isinstance(given, list) and given and isinstance(given[0], list) else [given]
     return given if isinstance(given, list) else [given]
 
 
@@ -95,11 +96,15 @@ def _choices(key: str, given: Any) -> list[Any]:
 
 
 def work(path: Path, ids: Sequence[str], folder: Path | None, parent: int) -> None:
-    """Do one trial after the other until none is free."""
+    """Do one trial after the other; while others are working on the last ones, one of them may become free again."""
     worker, store = worker_name(), Store(path)
     try:
-        while (claimed := store.claim(ids, worker)) is not None:
-            do_trial(store, worker, *claimed, folder, parent)
+        while (claimed := store.claim(ids, worker)) is not None or store.running(ids):
+            if claimed is not None:
+                do_trial(store, worker, *claimed, folder, parent)
+            else:
+                time.sleep(0.5)
+                _stop_if_alone(parent)
     except KeyboardInterrupt:
         pass
     finally:
@@ -115,25 +120,62 @@ def do_trial(
     store: Store, worker: str, trial: str, settings: Mapping[str, Any], folder: Path | None, parent: int
 ) -> None:
     """One trial, with signs of life."""
-    seen = time.monotonic()
+    with _Life(store.path, trial, worker) as life:
 
-    def show_life(step: int) -> None:
-        nonlocal seen
-        if time.monotonic() - seen < SIGN_OF_LIFE:
+        def note(step: int) -> None:
+            life.step = step
+            _stop_if_alone(parent)
+            if life.lost.is_set():
+                raise _AbandonedError
+
+        try:
+            result, failed = outcome_of(settings, note, folder / trial if folder else None)
+        except _AbandonedError:
             return
-        seen = time.monotonic()
-        if parent and os.getppid() != parent:
-            raise KeyboardInterrupt  # whoever started us is gone
-        if not store.show_life(trial, worker, step):
-            raise _AbandonedError
-
-    try:
-        result, failed = run_trial(settings, show_life, folder / trial if folder else None), False
-    except _AbandonedError:
-        return
-    except (InputError, DivergedError) as error:
-        result, failed = {"error": str(error)}, True
     store.finish(trial, worker, result, failed)
+
+
+def outcome_of(
+    settings: Mapping[str, Any], note: Callable[[int], None] | None = None, folder: Path | None = None
+) -> tuple[dict[str, Any], bool]:
+    """The result of a trial, and whether it is a failure: one that breaks must not stop the others."""
+    try:
+        return run_trial(settings, note, folder), False
+    except _AbandonedError:
+        raise
+    except (InputError, DivergedError) as error:
+        return {"error": str(error)}, True
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}, True
+
+
+def _stop_if_alone(parent: int) -> None:
+    if parent and os.getppid() != parent:
+        raise KeyboardInterrupt  # whoever started us is gone
+
+
+class _Life(threading.Thread):
+    """Shows that a trial is being worked on, however long its steps take, until the trial ends or is lost."""
+
+    def __init__(self, path: Path, trial: str, worker: str) -> None:
+        super().__init__(daemon=True)
+        self.path, self.trial, self.worker, self.step = path, trial, worker, 0
+        self.lost, self.ended = threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        store = Store(self.path)
+        while not self.lost.is_set() and not self.ended.wait(SIGN_OF_LIFE):
+            if not store.show_life(self.trial, self.worker, self.step):
+                self.lost.set()
+        store.close()
+
+    def __enter__(self) -> _Life:
+        self.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.ended.set()
+        self.join()
 
 
 def worker_name() -> str:
@@ -156,6 +198,12 @@ def run_here(
             if watch:
                 watch(store.rows(sweep.ids))
             _wait(workers, 0.5)
+    except KeyboardInterrupt:
+        for worker in workers:
+            worker.join(timeout=3)  # Ctrl-C in a terminal goes to all of us
+            if worker.pid and worker.is_alive():
+                os.kill(worker.pid, signal.SIGINT)
+        raise
     finally:
         for worker in workers:
             worker.join(timeout=20)
@@ -176,10 +224,11 @@ def results_of(
     try:
         kept.add(everything.trials.items())
         run_here(everything, kept, processes, watch=watch)
-        return {
-            key: [row.result for row in kept.rows(sweep.ids) if row.status == "done" and row.result]
-            for key, sweep in sweeps.items()
-        }
+        for row in kept.rows(everything.ids):
+            if row.status != "done":
+                why = (row.result or {}).get("error", "it was not finished")
+                raise InputError(f"{store}: trial {row.id} is {row.status}: {why}")
+        return {key: [row.result or {} for row in kept.rows(sweep.ids)] for key, sweep in sweeps.items()}
     finally:
         kept.close()
 
@@ -198,7 +247,7 @@ def run_on_ray(sweep: Sweep, store: Store, address: str | None, watch: Watch | N
     started = not ray.is_initialized()
     if started:
         ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
-    remote = ray.remote(num_cpus=1, max_retries=10)(_trial_on_a_node)
+    remote = ray.remote(num_cpus=1, max_retries=10)(outcome_of)
     worker = worker_name()
     running: dict[Any, str] = {}
     try:
@@ -210,7 +259,8 @@ def run_on_ray(sweep: Sweep, store: Store, address: str | None, watch: Watch | N
                 break
             done, _ = ray.wait(list(running), timeout=1.0)
             for reference in done:
-                _keep(store, worker, running.pop(reference), ray.get(reference))
+                result, failed = ray.get(reference)
+                store.finish(running.pop(reference), worker, result, failed)
             for trial in running.values():
                 store.show_life(trial, worker)
             if watch:
@@ -227,16 +277,3 @@ def _claims(sweep: Sweep, store: Store, worker: str, most: int) -> Iterator[tupl
         if claimed is None:
             return
         yield claimed
-
-
-def _keep(store: Store, worker: str, trial: str, outcome: tuple[dict[str, Any], bool]) -> None:
-    result, failed = outcome
-    store.finish(trial, worker, result, failed)
-
-
-def _trial_on_a_node(settings: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """What a node does: the result, and whether it is a failure."""
-    try:
-        return run_trial(settings), False
-    except (InputError, DivergedError) as error:
-        return {"error": str(error)}, True

@@ -18,10 +18,11 @@ from jaxtyping import Int, Integer
 from torch import Tensor
 
 from glassformer.automata import Machine, formats
-from glassformer.errors import InputError, whole_number
+from glassformer.errors import InputError, finite_number, whole_number
 
 NOT_ASKED: Final = -100
 """The target where nothing is asked; torch's cross-entropy passes it over."""
+LONGEST: Final = 2**20
 Words: TypeAlias = Integer[np.ndarray, "word length"]
 
 QUESTIONS: Final[dict[str, Callable[[Machine, int], str]]] = {
@@ -70,15 +71,22 @@ class Following:
     scratchpad: bool = False
 
     def __post_init__(self) -> None:
-        whole_number(self.length, "the length of words", least=1)
+        if whole_number(self.length, "the length of words", least=1) > LONGEST:
+            raise InputError(f"words have at most {LONGEST:,} letters, not {self.length:,}")
         if self.predict not in QUESTIONS:
             raise InputError(f"a task asks for one of {', '.join(QUESTIONS)}; not for {self.predict!r}")
-        if not 0 < self.reveal <= 1:
+        if not 0 < finite_number(self.reveal, "the probability that an answer is revealed", least=0) <= 1:
             raise InputError(f"an answer is revealed with a probability above 0 and up to 1, not {self.reveal!r}")
+        if not isinstance(self.scratchpad, bool):
+            raise InputError(f"scratchpad is true or false, not {self.scratchpad!r}")
         if self.scratchpad and (self.predict != "state" or self.reveal < 1):
             raise InputError("a scratchpad holds the states, all of them: it goes with predict = state and reveal = 1")
         if self.letters is not None:
             _check_probabilities(self.letters, self.machine.symbols)
+        if len(self.machine.states) > 1 and len(self.answers) == 1:
+            raise InputError(
+                f"every state has the same answer to the question {self.predict!r}: there is nothing to learn"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,13 +151,19 @@ class Following:
 
     def but(self, length: int | None = None, letters: tuple[float, ...] | None = None) -> Following:
         """The same task on longer words, or with letters of other frequencies."""
-        return replace(self, length=length or self.length, letters=letters or self.letters)
+        return replace(
+            self,
+            length=self.length if length is None else length,
+            letters=self.letters if letters is None else letters,
+        )
 
 
 def _check_probabilities(letters: tuple[float, ...], symbols: tuple[str, ...]) -> None:
+    for p in letters:
+        finite_number(p, "the probability of a letter", least=0)
     if len(letters) != len(symbols):
         raise InputError(f"there are {len(symbols)} letters ({' '.join(symbols)}), and {len(letters)} probabilities")
-    if not all(p >= 0 for p in letters) or not abs(sum(letters) - 1) < 1e-6:  # decimal fractions do not sum exactly
+    if not abs(sum(letters) - 1) < 1e-6:  # decimal fractions do not sum exactly
         raise InputError(f"the probabilities of letters are at least 0 and sum to 1, not {sum(letters):g}")
 
 
@@ -170,9 +184,11 @@ class FlipFlopLanguage:
     names: ClassVar[tuple[str, ...]] = tuple("wir01")
 
     def __post_init__(self) -> None:
-        if whole_number(self.length, "the length of words", least=4) % 2:
+        if whole_number(self.length, "the length of words", least=4) > LONGEST:
+            raise InputError(f"words have at most {LONGEST:,} letters, not {self.length:,}")
+        if self.length % 2:
             raise InputError("flip-flop words have an even length: every instruction has its bit")
-        if not 0 <= self.ignore <= 1:
+        if finite_number(self.ignore, "the probability to ignore", least=0) > 1:
             raise InputError(f"the probability to ignore is between 0 and 1, not {self.ignore!r}")
 
     @property

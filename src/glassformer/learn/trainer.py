@@ -15,8 +15,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -31,11 +34,12 @@ from torch import Tensor
 
 from glassformer.atomic import write_atomically
 from glassformer.automata import formats
-from glassformer.errors import InputError, whole_number
+from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.learn.architecture import Architecture
 from glassformer.learn.evaluation import Score, evaluate
 from glassformer.learn.tasks import NOT_ASKED, Batch, Following, Task, task_to_json
 from glassformer.nn import Transformer, files
+from glassformer.nn.config import ADDED_POSITIONS
 from glassformer.nn.files import Model
 
 FORMAT: Final = "glassformer run, version 1"
@@ -59,7 +63,7 @@ class Settings:
     clip: float = 1.0
     seed: int = 0
     shifted: bool = False
-    """Whether words begin at random positions of a longer context."""
+    """Whether the words of a step begin at a random position of a longer context (by default twice as long)."""
     evaluate_every: int = 200
     evaluation_words: int = 256
     checkpoint_seconds: float = 30.0
@@ -67,21 +71,24 @@ class Settings:
     """How many threads compute; sums are rounded in another order with another number of them."""
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("steps", 1),
-            ("batch", 1),
-            ("warmup", 0),
-            ("seed", 0),
-            ("evaluate_every", 1),
-            ("threads", 1),
+        for name, least, most in (
+            ("steps", 1, 10**12),
+            ("batch", 1, 10**7),
+            ("warmup", 0, 10**12),
+            ("seed", 0, 2**63 - 1),
+            ("evaluate_every", 1, 10**12),
+            ("evaluation_words", 1, 10**8),
+            ("threads", 1, 1024),
         ):
-            whole_number(getattr(self, name), name.replace("_", " "), least)
-        whole_number(self.evaluation_words, "the number of words in an evaluation", least=1)
+            if whole_number(getattr(self, name), name.replace("_", " "), least) > most:
+                raise InputError(f"{name.replace('_', ' ')} is at most {most:,}, not {getattr(self, name):,}")
+        for name in ("learning_rate", "clip", "weight_decay", "checkpoint_seconds"):
+            finite_number(getattr(self, name), name.replace("_", " "), least=0)
         for name in ("learning_rate", "clip"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name.replace('_', ' ')} must be above 0, not {getattr(self, name)!r}")
-        if not self.weight_decay >= 0 or not self.checkpoint_seconds >= 0:
-            raise InputError("weight decay and the seconds between checkpoints cannot be negative")
+        if not isinstance(self.shifted, bool):
+            raise InputError(f"shifted is true or false, not {self.shifted!r}")
 
     def rate(self, step: int) -> float:
         """Linear warm-up, then a cosine down to a tenth."""
@@ -126,7 +133,8 @@ def train(
     """Train a model on a task, and keep the run in a folder if one is given.
 
     With `resume` a run that is there goes on from its latest checkpoint. `tests` are further tasks, of other lengths or
-    other letters, on which the model is evaluated by name.
+    other letters, on which the model is evaluated by name; room for them is made from the beginning. An interrupt is
+    heeded after the step that it falls into, with a checkpoint; a second one at once, without.
     """
     run = _Run(task, architecture or Architecture(), settings or Settings(), tests or {}, progress)
     if folder is not None:
@@ -134,9 +142,30 @@ def train(
     before = torch.get_num_threads()
     torch.set_num_threads(run.settings.threads)
     try:
-        return run.to_the_end()
+        with _interrupts_noted() as interrupted:
+            return run.to_the_end(interrupted)
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def _interrupts_noted() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event, and only the second one interrupts; other threads than the main one get no interrupts."""
+    noted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+
+    def note(number: int, frame: object) -> None:
+        if noted.is_set():
+            raise KeyboardInterrupt
+        noted.set()
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Run:
@@ -150,7 +179,12 @@ class _Run:
         tests: Mapping[str, Task],
         progress: Progress | None,
     ) -> None:
-        room = max(architecture.context or 0, *(each.context for each in (task, *tests.values())))
+        if settings.shifted and (architecture.kind != "transformer" or architecture.positions not in ADDED_POSITIONS):
+            raise InputError(
+                "words can begin at other positions only where positions are added: learned or sinusoidal ones"
+            )
+        asked = architecture.context or (2 * task.context if settings.shifted else 0)
+        room = max(asked, *(each.context for each in (task, *tests.values())))
         self.task, self.architecture, self.settings = task, replace(architecture, context=room), settings
         self.tests, self.progress = dict(tests), progress
         self.model = self.architecture.model(task, settings.seed)
@@ -159,7 +193,7 @@ class _Run:
         self.optimiser = torch.optim.AdamW(
             self.weights, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
-        self.step, self.loss, self.seconds, self.fresh_steps = 0, math.nan, 0.0, 0
+        self.step, self.loss, self.seconds = 0, math.nan, 0.0
         self.score: Score | None = None
         self.last_scores: tuple[Score, dict[str, Score]] | None = None
         self.folder: Path | None = None
@@ -167,22 +201,20 @@ class _Run:
 
     # -- the steps -------------------------------------------------------------------------------------
 
-    def to_the_end(self) -> Trained:
+    def to_the_end(self, interrupted: threading.Event) -> Trained:
         """All steps that are left."""
-        try:
-            while self.step < self.settings.steps:
-                begin = time.perf_counter()
-                self.learn()
-                self.seconds += time.perf_counter() - begin
-                if self.step % self.settings.evaluate_every == 0 or self.step == self.settings.steps:
-                    self.evaluate()
-                if self.progress:
-                    self.progress(self.step, self.loss, self.score.accuracy if self.score else None)
-                if time.monotonic() - self.saved >= self.settings.checkpoint_seconds:
-                    self.save()
-        except KeyboardInterrupt:
-            self.save()
-            raise
+        while self.step < self.settings.steps:
+            begin = time.perf_counter()
+            self.learn()
+            self.seconds += time.perf_counter() - begin
+            if self.step % self.settings.evaluate_every == 0 or self.step == self.settings.steps:
+                self.evaluate()
+            if interrupted.is_set() or time.monotonic() - self.saved >= self.settings.checkpoint_seconds:
+                self.save()
+            if interrupted.is_set():
+                raise KeyboardInterrupt
+            if self.progress:
+                self.progress(self.step, self.loss, self.score.accuracy if self.score else None)
         self.save()
         score, tests = self.last_scores or self.scores()
         trained = Trained(self.model.eval(), score, tests, self.loss, self.step, self.speed())
@@ -204,7 +236,6 @@ class _Run:
             group["lr"] = self.settings.rate(self.step)
         self.optimiser.step()
         self.step += 1
-        self.fresh_steps += 1
 
     def loss_of(self, batch: Batch, rng: np.random.Generator) -> Float[Tensor, ""]:
         """The mean cross-entropy where something is asked."""
@@ -254,8 +285,8 @@ class _Run:
         return evaluate(self.model, self.task, words, seed), tests
 
     def speed(self) -> float:
-        """Tokens learned from in a second, as far as this process knows."""
-        return self.fresh_steps * self.settings.batch * self.task.context / max(self.seconds, 1e-9)
+        """Tokens learned from in a second."""
+        return self.step * self.settings.batch * self.task.context / max(self.seconds, 1e-9)
 
     # -- the folder ------------------------------------------------------------------------------------
 
@@ -271,6 +302,8 @@ class _Run:
 
     def keep(self, folder: Path, resume: bool) -> None:
         """Use a folder: a new one, or, to resume, one that holds the same run."""
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is a file: choose a folder")
         there = (folder / "run.json").exists()
         if there and not resume:
             raise InputError(f"{folder} holds a run already: resume it, or choose another folder")
@@ -299,6 +332,7 @@ class _Run:
         told = {
             "step": self.step,
             "loss": self.loss,
+            "seconds": self.seconds,
             "score": asdict(self.score) if self.score else None,
             "metrics": log.stat().st_size if log.exists() else 0,
         }
@@ -316,18 +350,20 @@ class _Run:
             return
         try:
             with safe_open(path, framework="pt") as file:
-                told = json.loads(file.metadata()["run"])
+                told = json.loads((file.metadata() or {})["run"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             self.model.load_state_dict({n[8:]: value for n, value in tensors.items() if n.startswith("weights.")})
             for name, weights in zip(self.names, self.weights, strict=True):
                 keys = ("step", "exp_avg", "exp_avg_sq")
                 self.optimiser.state[weights] = {key: tensors[f"{key}.{name}"] for key in keys} if told["step"] else {}
+            self.step = whole_number(told["step"], "the step", least=0)
+            self.loss, self.seconds = float(told["loss"]), float(told["seconds"])
+            self.score = Score(**told["score"]) if told["score"] else None
+            logged = whole_number(told["metrics"], "the length of the log", least=0)
         except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError, OSError) as error:
             raise InputError(f"{path} is not a checkpoint of this run: {error}") from None
-        self.step, self.loss = told["step"], told["loss"]
-        self.score = Score(**told["score"]) if told["score"] else None
-        if log.exists():
-            os.truncate(log, told["metrics"])
+        if log.exists() and log.stat().st_size > logged:
+            os.truncate(log, logged)
 
     def finish(self, trained: Trained) -> None:
         """Leave the model behind."""
@@ -343,9 +379,12 @@ def _refuse_differences(there: Any, now: dict[str, Any], folder: Path) -> None:
     """A run can only be resumed as it was begun."""
     if not isinstance(there, dict) or there.get("format") != FORMAT:
         raise InputError(f"{folder}/run.json is not that of a {FORMAT}")
-    for part in ("task", "architecture", "settings", "tests"):
-        for key in sorted({*there.get(part, {}), *now[part]}):
-            was, asked = there.get(part, {}).get(key), now[part].get(key)
+    for part in ("task", "tests", "architecture", "settings"):
+        begun = there.get(part)
+        if not isinstance(begun, dict):
+            raise InputError(f"{folder}/run.json does not say with what {part} the run was begun")
+        for key in sorted({*begun, *now[part]}):
+            was, asked = begun.get(key), now[part].get(key)
             if was != asked and key != "checkpoint_seconds":
                 raise InputError(f"{folder} was begun with another {key} ({_short(was)}, now {_short(asked)})")
 

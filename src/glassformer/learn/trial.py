@@ -12,16 +12,18 @@ from typing import Any, Final
 from glassformer.automata import machine
 from glassformer.errors import InputError
 from glassformer.learn.architecture import Architecture
-from glassformer.learn.tasks import FlipFlopLanguage, Following, Task
+from glassformer.learn.tasks import FlipFlopLanguage, Following, Task, task_to_json
 from glassformer.learn.trainer import Settings, train
 
 PARTS: Final = ("task", "model", "training", "tests")
 FLIP_FLOP: Final = "flip-flop language"
+CHANGED_BY_TESTS: Final = ("length", "letters", "ignore")
 
 
-def identity(settings: Mapping[str, Any]) -> str:
-    """A name that two trials share only if they are the same."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+def identity(settings: Mapping[str, Any], task: Task) -> str:
+    """A name that two trials share only if they are the same: a machine counts by what it is, not by its file."""
+    told = json.dumps([settings, task_to_json(task)], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def run_trial(
@@ -36,6 +38,9 @@ def run_trial(
 def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings, dict[str, Task]]:
     """Task, model, training and tests; whatever can be wrong with plain values is said here."""
     task = task_of(settings["task"])
+    for name, changes in settings.get("tests", {}).items():
+        if not isinstance(changes, Mapping) or not set(changes) <= set(CHANGED_BY_TESTS):
+            raise InputError(f"[tests.{name}] changes {', '.join(CHANGED_BY_TESTS)} of the task, and nothing else")
     tests = {name: task_of({**settings["task"], **changes}) for name, changes in settings.get("tests", {}).items()}
     architecture: Architecture = _made_of(Architecture, settings.get("model", {}), "model")
     if architecture.kind == "transformer":
@@ -45,7 +50,11 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
 
 def task_of(values: Mapping[str, Any]) -> Task:
     """The task that plain values describe."""
-    rest = {name: tuple(value) if name == "letters" and value else value for name, value in values.items()}
+    rest = dict(values)
+    if rest.get("letters") is not None:
+        if not isinstance(rest["letters"], list | tuple):
+            raise InputError(f"letters is a list of probabilities, not {rest['letters']!r}")
+        rest["letters"] = tuple(rest["letters"])
     spec = rest.pop("machine", None)
     if not isinstance(spec, str):
         raise InputError(f"a task needs a machine: a spec, or {FLIP_FLOP!r}")

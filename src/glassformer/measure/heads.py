@@ -9,6 +9,9 @@ A score is the part of the attention that is where the ideal says. Beside it sta
 would get (null), and only the part of the way from there to 1 counts. A head is named when one ideal has nearly all of
 it; otherwise it is unclear. Where a token alone tells the answer, it does not matter where a trained head looks; so a
 head that is unclear as a whole may still be clear at the queries of some tokens, and is named for those.
+
+A name says where a head looks, not that anybody uses it: an untrained head, too, looks at all letters alike. So beside
+it stands how many answers change when what the head reads is replaced by its mean over words.
 """
 
 from __future__ import annotations
@@ -27,6 +30,10 @@ CLEAR: Final = 0.75
 """The part of the way from null to 1 that makes a head clear. Built heads are at 1; trained ones are never quite."""
 RESETS: Final = 0.02
 """A head is moved by the letters if they, and not the position, decide where it looks at so many positions."""
+STAYS: Final = 0.75
+"""A head stays where it is if it looks at so many positions where it looked at the position before."""
+NEARLY: Final = 0.05
+"""A simpler ideal that comes so close to a conditional reset says it better."""
 OFTEN: Final = 0.1
 """The part of all positions that a token holds before heads are named by what they do there."""
 
@@ -42,13 +49,17 @@ Where = Bool[Tensor, "word query"]
 
 @dataclass(frozen=True)
 class HeadScore:
-    """One head: what it does, at the queries of which tokens (None: all), how sure that is, the scores, the nulls."""
+    """One head: what it does, at the queries of which tokens (None: all), how sure that is, and how much it matters.
+
+    `matters` is the part of the answers that change without it; `scores` and `nulls` are those of all ideals.
+    """
 
     layer: int
     head: int
     job: str
     at: list[int] | None
     confidence: float
+    matters: float
     scores: dict[str, float]
     nulls: dict[str, float]
 
@@ -64,11 +75,28 @@ def score_heads(model: Transformer, tokens: Int[Tensor, "word pos"]) -> list[Hea
     if tokens.shape[1] < 4:
         raise InputError("words of fewer than 4 tokens do not tell heads apart")
     trace = model.trace(tokens, lambda name: name.endswith("hook_pattern"))
+    said = trace.logits.argmax(-1)
     found = []
     for layer, block in enumerate(model.config.blocks):
         if block.heads:
-            found += _score_layer(layer, trace[f"blocks.{layer}.attn.hook_pattern"].double(), tokens)
+            named = _score_layer(layer, trace[f"blocks.{layer}.attn.hook_pattern"].double(), tokens)
+            found += [replace(score, matters=_changed(model, tokens, said, score)) for score in named]
     return found
+
+
+@torch.no_grad()
+def _changed(
+    model: Transformer, tokens: Int[Tensor, "word pos"], said: Int[Tensor, "word pos"], of: HeadScore
+) -> float:
+    """The part of the answers that change when a head reads at each position what it reads there on average."""
+
+    def average(read: Tensor, hook: object) -> Tensor:
+        read = read.clone()
+        read[:, :, of.head] = read[:, :, of.head].mean(dim=0)
+        return read
+
+    without = model.run_with_hooks(tokens, [(f"blocks.{of.layer}.attn.hook_z", average)]).argmax(-1)
+    return float((without != said)[:, 1:].double().mean())
 
 
 def _score_layer(layer: int, patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> list[HeadScore]:
@@ -108,10 +136,18 @@ class _Instrument:
         """Every head, at some of the queries."""
         scores = {name: _mean(mass, where) for name, mass in self.ideals.items()}
         nulls = {name: float(_mean(mass, where)[0]) for name, mass in self.nulls.items()} | {FLAT: 0.0}
-        moved = _moved(self.patterns, where)
+        moved, stays = _moved(self.patterns, where), _stays(self.patterns)
         return [
-            _named(layer, head, at, {name: float(mass[head]) for name, mass in scores.items()}, nulls, is_moved)
-            for head, is_moved in enumerate((moved >= RESETS).tolist())
+            _named(
+                layer,
+                head,
+                at,
+                {name: float(mass[head]) for name, mass in scores.items()},
+                nulls,
+                bool(moved[head] >= RESETS),
+                bool(stays[head] >= STAYS),
+            )
+            for head in range(len(moved))
         ]
 
 
@@ -121,17 +157,28 @@ def _mean(mass: Mass, where: Where) -> Float[Tensor, " head"]:
 
 
 def _named(
-    layer: int, head: int, at: list[int] | None, scores: dict[str, float], nulls: dict[str, float], is_moved: bool
+    layer: int,
+    head: int,
+    at: list[int] | None,
+    scores: dict[str, float],
+    nulls: dict[str, float],
+    is_moved: bool,
+    stays: bool,
 ) -> HeadScore:
-    """The ideal with the largest part of the way to 1; if letters move nothing, one that needs none is preferred."""
+    """The ideal with the largest part of the way to 1, and of two that come close the simpler one.
+
+    A head that letters do not move can be a reset only if it stays where it is: its condition is met once, and always
+    at the same place. One that moves with the position alone is none.
+    """
     way = {name: (score - nulls[name]) / max(1 - nulls[name], 1e-9) for name, score in scores.items()}
     if not is_moved:
         way[SAME] = 0.0
-        simple = max(part for name, part in way.items() if name != RESET)
-        way[RESET] = 0.0 if simple >= way[RESET] - 0.1 else way[RESET]
+    simple = max(part for name, part in way.items() if name != RESET)
+    if simple >= way[RESET] - NEARLY or not (is_moved or stays):
+        way[RESET] = 0.0
     best = max(way, key=lambda name: (round(way[name], 6), -list(way).index(name)))
     job = best if way[best] >= CLEAR else UNCLEAR
-    return HeadScore(layer, head, job, at, max(way[best], 0.0), scores, nulls)
+    return HeadScore(layer, head, job, at, max(way[best], 0.0), 0.0, scores, nulls)
 
 
 def _ideals(patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> dict[str, Mass]:
@@ -183,3 +230,9 @@ def _moved(patterns: Patterns, where: Where) -> Float[Tensor, " head"]:
     looked = torch.nn.functional.one_hot(patterns.argmax(-1), patterns.shape[-1]) * where[:, None, :, None]
     at_the_usual = looked.sum(0).amax(-1).sum(-1)
     return 1 - at_the_usual / where.sum()
+
+
+def _stays(patterns: Patterns) -> Float[Tensor, " head"]:
+    """At how many positions the place that is looked at most is the same as at the position before."""
+    looked = patterns.argmax(-1)[:, :, 1:]
+    return (looked[:, :, 1:] == looked[:, :, :-1]).double().mean(dim=(0, 2))

@@ -34,10 +34,12 @@ class Verdict:
 def judge(family: Sequence[Member]) -> Verdict:
     """Definition 1 of Liu et al.: correct at every length, with depth o(T)."""
     members = sorted(family, key=lambda member: member.length)
-    if len(members) < 3 or members[-1].length < 8 * members[0].length:
+    if len({member.length for member in members}) < 3 or members[-1].length < 8 * members[0].length:
         raise InputError("growth shows in at least three lengths, the longest at least 8 times the shortest")
-    upper = members[len(members) // 2 - 1 :]
-    growth = float(np.polyfit(np.log([m.length for m in upper]), np.log([m.depth for m in upper]), 1)[0])
+    lengths = sorted({member.length for member in members})
+    upper = [member for member in members if member.length >= lengths[len(lengths) // 2 - 1]]
+    depths = np.log([max(member.depth, 1) for member in upper])  # no layers at all are as constant as one
+    growth = float(np.polyfit(np.log([member.length for member in upper]), depths, 1)[0])
     wrong = next((member for member in members if member.wrong), None)
     said = f"wrong at {wrong.wrong:,} positions of length {wrong.length}" if wrong else "right throughout"
     said += f"; depth grows like T^{growth:.2f}" + ("" if growth < LINEAR else ", as the length")

@@ -113,9 +113,8 @@ def brittleness(
     by_length: dict[str, dict[int, float]] = {}
     for name, results in results_of(sweep_for(spec, length, steps, seeds), store, processes, watch).items():
         scores = [result["tests"] for result in results]
-        if scores:
-            by_letter[name] = {p: _mean(scores, f"letter {p}") for p in PROBABILITIES}
-            by_length[name] = {n: _mean(scores, f"length {n}") for n in lengths(length)}
+        by_letter[name] = {p: _mean(scores, f"letter {p}") for p in PROBABILITIES}
+        by_length[name] = {n: _mean(scores, f"length {n}") for n in lengths(length)}
     by_letter[BUILT], by_length[BUILT] = built_scores(spec, length)
     return Brittleness(spec, length, seeds, by_letter, by_length)
 
