@@ -34,7 +34,8 @@ def heads(
 ) -> None:
     """Name what every attention head does, by its patterns beside ideal ones.
 
-    Built models are shown nasty words too, which move every head; trained ones only words like those they know.
+    Built models are shown nasty words too, which move every head; trained ones only words like those they know. How
+    much a head matters is the part of the answers that change when what it reads is replaced by its mean over words.
     """
     from glassformer.measure import score_heads
 
@@ -47,7 +48,7 @@ def heads(
         return print_json(
             {"layers": [{"heads": [score.to_json() for score in scores if score.layer == i]} for i in layers]}
         )
-    table = table_of("layer", "head", "job", "how clearly", "answers changed without it", "next best")
+    table = table_of("layer", "head", "job", "how clearly", "matters", "next best")
     for score in scores:
         others = {name: value for name, value in score.scores.items() if name != score.job}
         second = max(others, key=lambda name: others[name])

@@ -10,7 +10,7 @@ from glassformer.report import svg
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
 WIDTH, HEIGHT, LEFT, TOP, GAP, BOTTOM = 300.0, 220.0, 60.0, 64.0, 70.0, 50.0
-IN_A_ROW: Final = 3
+ROW, IN_A_ROW = HEIGHT + BOTTOM + 40, 3
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ def draw_charts(panels: Sequence[Panel], title: str, up: str, low: float = 0.0, 
     marks = [svg.text(LEFT, 28, title, 16, bold=True)]
     for i, panel in enumerate(panels):
         row, column = divmod(i, IN_A_ROW)
-        corner = LEFT + column * (WIDTH + GAP), TOP + row * (HEIGHT + GAP + BOTTOM)
+        corner = LEFT + column * (WIDTH + GAP), TOP + row * ROW
         marks += _panel(panel, corner, colour, "" if column else up, low, high)
-    y = TOP + -(-len(panels) // IN_A_ROW) * (HEIGHT + GAP + BOTTOM) - GAP + 24
+    y = TOP + (len(panels) - 1) // IN_A_ROW * ROW + HEIGHT + BOTTOM + 24
     for i, name in enumerate(names):
         x, below = LEFT + (i % 3) * 230, y + (i // 3) * 20
         marks += [svg.line([(x, below - 4), (x + 22, below - 4)], colour[name], 4), svg.text(x + 30, below, name, 12)]
