@@ -1,5 +1,6 @@
 """Shapes and types are checked at run time in all tests: every annotated function, every call."""
 
+import signal
 from collections.abc import Iterator
 
 import jaxtyping
@@ -22,3 +23,11 @@ def types_unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def heeding_interrupts() -> Iterator[None]:
+    """Ctrl-C is heeded, although whoever started the tests in the background may have it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

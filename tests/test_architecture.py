@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "learn": {"automata", "nn", "learn"},
     "measure": {"nn", "measure"},
     "studies": {"automata", "algebra", "nn", "compiler", "learn", "measure", "report", "studies"},
-    "claims": {"automata", "algebra", "nn", "compiler", "measure", "claims"},
+    "claims": {"automata", "algebra", "nn", "compiler", "learn", "measure", "claims"},
     "report": {"automata", "algebra", "report"},
 }
 

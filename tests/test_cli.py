@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from glassformer.__main__ import main
+from glassformer.claims import CLAIMS
 
 
 class Shell:
@@ -102,7 +103,7 @@ def test_convert_writes_files_that_are_specs_again(shell: Shell, suffix: str) ->
 
 def test_claims_are_listed_and_run(shell: Shell) -> None:
     listed = shell.json("claims", "--list")
-    assert [row["id"] for row in listed] == [f"S0.{i}" for i in range(1, 18)]
+    assert [row["id"] for row in listed] == [claim.id for claim in CLAIMS]
     (row,) = shell.json("claims", "S0.6")
     assert row.keys() == {"id", "claimed", "measured", "holds"}
     assert row["holds"] is True
@@ -312,6 +313,34 @@ def test_a_family_of_trained_models_is_judged_by_what_each_was_trained_for(shell
 )
 def test_what_cannot_be_learned_or_measured_is_refused(shell: Shell, arguments: list[str], message: str) -> None:
     assert message in shell(*arguments, code=2)[1]
+
+
+def test_a_function_is_approximated(shell: Shell) -> None:
+    told = shell.json("approximate", "sort", "--d", "1", "--n", "2", "--delta", "0.25", "--samples", "200")
+    assert {"blocks", "formula_blocks", "contextual", "grid_error", "distance", "distance_error"} <= told.keys()
+    assert told["blocks"] == told["formula_blocks"] == 50
+    assert told["contextual"] is True
+    assert told["grid_error"] <= 1e-6
+    assert "the formula says 24" in shell("approximate", "centre", "--delta", "1/4", "--samples", "50")[0]
+    planned = shell.json("approximate", "sort", "--epsilon", "0.06", "--plan")
+    assert (planned["delta"], planned["refusal"]) == (0.125, None)
+    assert "12,363" in shell("approximate", "reverse", "--d", "2", "--n", "3", "--plan")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sine"], "those with names are centre"),
+        (["sort", "--delta", "1/3"], "powers of two are exact"),
+        (["sort", "--delta", "x"], "as 1/4 or 0.25"),
+        (["sort", "--delta", "1/4", "--epsilon", "0.1"], "not both"),
+        (["sort", "--no-positions"], "order matters"),
+        (["sort", "--d", "3", "--n", "3", "--delta", "1/8"], "402,654,796 blocks"),
+        (["sort", "--n", "3", "--epsilon", "0.0001"], "the limit is 200,000"),
+    ],
+)
+def test_what_cannot_be_approximated_is_refused(shell: Shell, arguments: list[str], message: str) -> None:
+    assert message in shell("approximate", *arguments, code=2)[1]
 
 
 def test_a_sweep_is_printed_and_kept(shell: Shell, tmp_path: Path) -> None:

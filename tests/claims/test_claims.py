@@ -6,8 +6,10 @@ import pytest
 from glassformer.algebra import decompose
 from glassformer.automata import Machine, zoo
 from glassformer.claims import CLAIMS, find, run
+from glassformer.claims.s1_approximation import halves
 from glassformer.compiler import Built, Certificate, compile, describe, recurrent_network
 from glassformer.compiler.description import Description
+from glassformer.compiler.universal import Approximation, Distance, approximate
 from glassformer.errors import InputError
 from glassformer.learn import Score, Trained
 from glassformer.nn import Config, Transformer
@@ -23,9 +25,12 @@ def test_the_claim_holds(claim: object) -> None:
     assert outcome.measured
 
 
+ALL = [f"S0.{i}" for i in range(1, 18)] + [f"S1.{i}" for i in (1, 2, *range(4, 12))]
+
+
 def test_claims_are_found_by_id() -> None:
     assert [claim.id for claim in find(["S0.6", "S0.1"])] == ["S0.6", "S0.1"]
-    assert [claim.id for claim in find([])] == [f"S0.{i}" for i in range(1, 18)]
+    assert [claim.id for claim in find([])] == ALL
     with pytest.raises(InputError, match=r"no claim 'S9.9'.*S0.1"):
         find(["S9.9"])
 
@@ -53,6 +58,10 @@ def never_wrong(*asked: object, **sizes: object) -> Trained:
     return Trained(Transformer(SMALL), right, {"longer": right, "uneven": right}, 0.0, 1, 1.0)
 
 
+def always_the_coarsest(name: str, d: int, n: int, delta: float, positions: bool, samples: int) -> Approximation:
+    return approximate(name, d, n, 1 / 4, positions, samples=samples)
+
+
 @pytest.mark.parametrize(
     ("claim", "target", "wrong"),
     [
@@ -77,6 +86,16 @@ def never_wrong(*asked: object, **sizes: object) -> Trained:
         ("S0.15", "glassformer.claims.s0_learning.jobs_of", lambda *asked, **sizes: ["flat sum"]),
         ("S0.16", "glassformer.claims.s0_learning.learned", never_wrong),
         ("S0.17", "glassformer.claims.s0_learning.learned", never_wrong),
+        ("S1.1", "glassformer.claims.s1_approximation.distance", lambda *asked: Distance(1.0, 0.01)),
+        ("S1.2", "glassformer.claims.s1_approximation.is_equivariant", lambda *asked: (True, None)),
+        ("S1.4", "glassformer.claims.s1_approximation.is_contextual", lambda ids: (True, None)),
+        ("S1.5", "glassformer.claims.s1_approximation.ROUNDING", 0.0),
+        ("S1.6", "glassformer.compiler.universal.grid.Grid.shift", np.zeros(1)),
+        ("S1.7", "glassformer.claims.s1_approximation.approximate", always_the_coarsest),
+        ("S1.8", "glassformer.claims.s1_approximation.approximate", always_the_coarsest),
+        ("S1.9", "glassformer.compiler.universal.layers.SHARPNESS", 1.0),
+        ("S1.10", "glassformer.claims.s1_approximation.halves", lambda block: [halves(block)[1]]),
+        ("S1.11", "glassformer.claims.s1_approximation.approximate_blocks", lambda grid: 12),
     ],
 )
 def test_a_claim_can_fail(monkeypatch: pytest.MonkeyPatch, claim: str, target: str, wrong: object) -> None:

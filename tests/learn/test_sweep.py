@@ -123,7 +123,7 @@ def test_a_trial_whose_worker_is_gone_is_free_again(
     assert store.finish(claimed[0], "me", {})
 
 
-def test_a_worker_that_is_interrupted_gives_its_trial_back(file: Path, tmp_path: Path) -> None:
+def test_a_worker_that_is_interrupted_gives_its_trial_back(tmp_path: Path, heeding_interrupts: None) -> None:
     slow = sweep_of({"task": {"machine": "parity", "length": 8}, "training": {"steps": 100_000}}, "slow")
     store = Store(tmp_path / "s.sqlite")
     store.add(slow.trials.items())

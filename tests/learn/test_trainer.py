@@ -102,7 +102,7 @@ def test_a_run_that_is_killed_goes_on_to_the_same_weights(tmp_path: Path) -> Non
 
 
 def test_an_interrupt_is_heeded_between_steps_and_the_run_goes_on_to_the_same_weights(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heeding_interrupts: None
 ) -> None:
     optimise = torch.optim.AdamW.step
     steps = 0

@@ -150,9 +150,10 @@ def train(
 
 @contextmanager
 def _interrupts_noted() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, and only the second one interrupts; other threads than the main one get no interrupts."""
+    """Ctrl-C sets the event, and only the second one interrupts; where interrupts do not come, or are ignored, none."""
     noted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         yield noted
         return
 

@@ -92,7 +92,7 @@ UNSEEN = Here(None)
 class Trace(Mapping[str, Tensor]):
     """Every named activation of one run, with the tokens that went in and the logits that came out."""
 
-    tokens: Int[Tensor, "batch pos"]
+    tokens: Int[Tensor, "batch pos"] | Float[Tensor, "batch pos width"]
     logits: Float[Tensor, "batch pos output"]
     activations: Mapping[str, Tensor]
 
@@ -108,7 +108,7 @@ class Trace(Mapping[str, Tensor]):
         return len(self.activations)
 
     def __repr__(self) -> str:
-        batch, length = self.tokens.shape
+        batch, length = self.tokens.shape[:2]
         return f"Trace({len(self)} activations of {batch} × {length} tokens)"
 
 

@@ -28,6 +28,8 @@ Residual: TypeAlias = Float[Tensor, "batch pos width"]
 PerHead: TypeAlias = Float[Tensor, "batch pos head head_width"]
 Pattern: TypeAlias = Float[Tensor, "batch head query key"]
 Logits: TypeAlias = Float[Tensor, "batch pos output"]
+Input: TypeAlias = Tokens | Residual
+"""Tokens, or vectors that enter the residual stream as they are."""
 
 
 class Embed(nn.Module):
@@ -56,7 +58,7 @@ class PosEmbed(nn.Module):
             formula = {"sinusoidal": positions.sinusoidal_table, "dyadic": positions.dyadic_table}[config.positions]
             self.register_buffer("W_pos", formula(config.context, config.width).float(), persistent=False)
 
-    def forward(self, tokens: Tokens, first: int = 0) -> Residual:
+    def forward(self, tokens: Input, first: int = 0) -> Residual:
         """The same vectors for every sequence of the batch, from position `first` on."""
         return self.W_pos[first : first + tokens.shape[1]].expand(tokens.shape[0], -1, -1)
 
@@ -239,7 +241,7 @@ class Unembed(nn.Module):
 
 
 class Transformer(nn.Module):
-    """tokens [batch, pos] → logits [batch, pos, output]."""
+    """tokens [batch, pos], or vectors [batch, pos, width] in their place → logits [batch, pos, output]."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -251,10 +253,10 @@ class Transformer(nn.Module):
         self.unembed = Unembed(config)
         self.initialise()
 
-    def forward(self, tokens: Tokens, here: Here = UNSEEN, first: int = 0) -> Logits:
+    def forward(self, tokens: Input, here: Here = UNSEEN, first: int = 0) -> Logits:
         """The whole computation; the first token may stand at another position than 0 (where positions are added)."""
         self.check_tokens(tokens, first)
-        x = here("hook_embed", self.embed(tokens))
+        x = here("hook_embed", tokens if tokens.is_floating_point() else self.embed(tokens))
         if self.pos_embed:
             x = x + here("hook_pos_embed", self.pos_embed(tokens, first))
         for i, block in enumerate(self.blocks):
@@ -267,17 +269,17 @@ class Transformer(nn.Module):
     # -- looking inside --------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def trace(self, tokens: Tokens, names_filter: NamesFilter = None) -> Trace:
+    def trace(self, tokens: Input, names_filter: NamesFilter = None) -> Trace:
         """Every named activation of one run (or those that the filter names)."""
         logits, activations = self.run_with_cache(tokens, names_filter)
         return Trace(tokens, logits, activations)
 
-    def run_with_cache(self, tokens: Tokens, names_filter: NamesFilter = None) -> tuple[Logits, dict[str, Tensor]]:
+    def run_with_cache(self, tokens: Input, names_filter: NamesFilter = None) -> tuple[Logits, dict[str, Tensor]]:
         """The logits, and the activations by name."""
         look = Look(select(self.hook_names, names_filter))
         return self(tokens, look.inside("")), look.seen
 
-    def run_with_hooks(self, tokens: Tokens, fwd_hooks: Iterable[Hook] = ()) -> Logits:
+    def run_with_hooks(self, tokens: Input, fwd_hooks: Iterable[Hook] = ()) -> Logits:
         """The logits when each hook may change its activation: `(name, f)` with `f(activation, hook)`."""
         look = Look(edits=edits_by_name(self.hook_names, fwd_hooks))
         logits: Logits = self(tokens, look.inside(""))
@@ -315,18 +317,23 @@ class Transformer(nn.Module):
             else:
                 nn.init.normal_(parameter, std=0.02 * (depth_scale if kind in ("W_O", "W_out") else 1))
 
-    def check_tokens(self, tokens: Tokens, first: int = 0) -> None:
+    def check_tokens(self, tokens: Input, first: int = 0) -> None:
         """Refuse what cannot be embedded."""
         if not isinstance(tokens, Tensor):
             raise InputError(f"tokens are a tensor of integers [batch, pos], not {type(tokens).__name__}")
-        if tokens.dim() != 2 or tokens.dtype not in (torch.int64, torch.int32):
+        is_vectors = tokens.dim() == 3 and tokens.is_floating_point()
+        if is_vectors and (tokens.shape[2] != self.config.width or tokens.dtype != self.dtype):
+            raise InputError(
+                f"vectors are {self.dtype} [batch, pos, {self.config.width}], not {tokens.dtype} {list(tokens.shape)}"
+            )
+        if not is_vectors and (tokens.dim() != 2 or tokens.dtype not in (torch.int64, torch.int32)):
             raise InputError(
                 f"tokens are int64 or int32 [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}"
             )
         if first + tokens.shape[1] > self.config.context:
             positions = f"{tokens.shape[1]} positions" + (f" from {first} on" if first else "")
             raise InputError(f"{positions} do not fit a context of {self.config.context}")
-        if torch.compiler.is_compiling():  # a compiled graph cannot look at values
+        if is_vectors or torch.compiler.is_compiling():  # a compiled graph cannot look at values
             return
         if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.config.vocab:
             low, high = int(tokens.min()), int(tokens.max())

@@ -1,0 +1,20 @@
+"""Universal approximation: any continuous function of sequences, compiled to blocks (h, m, r) = (2, 1, 4)."""
+
+from glassformer.compiler.universal.approximation import Approximation, Certificate, Plan, approximate, plan, plan_for
+from glassformer.compiler.universal.contextual import Collision, is_contextual
+from glassformer.compiler.universal.functions import FUNCTIONS, Distance, distance, is_equivariant
+
+__all__ = [
+    "FUNCTIONS",
+    "Approximation",
+    "Certificate",
+    "Collision",
+    "Distance",
+    "Plan",
+    "approximate",
+    "distance",
+    "is_contextual",
+    "is_equivariant",
+    "plan",
+    "plan_for",
+]

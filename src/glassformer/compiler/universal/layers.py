@@ -1,0 +1,261 @@
+"""Many blocks as a few stacked arrays, in the modified form (hardmax, piecewise-linear) and in the ordinary one.
+
+A modified block attends with two heads of width 1 and then applies one piecewise-linear φ of three pieces:
+
+    X ← X + e₁ · (g₁ ξ(b₁) + g₂ ξ(b₂)),   ξ(b)ₖ = uᵀX · hardmax[(uᵀX)ᵀ (uᵀXₖ − b)]
+    X ← X + v φ(aᵀX) + k
+
+Where the gains g are 0 the block does not attend, where v and k are 0 it does not apply φ. The ordinary block says the
+same with softmax and four ReLUs: queries λ(uᵀX − b) with so large a λ that softmax is hardmax to the last bit, and a
+jump of φ becomes a ramp just before its knot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, TypeAlias
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from glassformer.nn import BlockShape, Config, Transformer
+from glassformer.nn.trace import UNSEEN
+from glassformer.nn.transformer import MLP, Attention, Block, affine
+
+SHARPNESS: Final = 256.0
+"""λδ²: scores differ by at least half of it, and e^−128 is nothing beside 1 in float64."""
+HEADS, UNITS = 2, 4
+AT_ONCE: Final = 4096
+"""Sequences that are computed together."""
+
+Columns: TypeAlias = Float[Tensor, "batch n d"]
+"""Sequences as the Transformer has them: a column is a vector of the residual stream."""
+Tell: TypeAlias = Callable[[int, int], None]
+"""Is told how many blocks are done, of how many."""
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Stacked modified blocks."""
+
+    bias: Float[np.ndarray, "block 2"]
+    gain: Float[np.ndarray, "block 2"]
+    read: Float[np.ndarray, "block d"]
+    knots: Float[np.ndarray, "block 2"]
+    slopes: Float[np.ndarray, "block 3"]
+    intercepts: Float[np.ndarray, "block 3"]
+    write: Float[np.ndarray, "block d"]
+    constant: Float[np.ndarray, "block d"]
+    ramp: Float[np.ndarray, " block"]
+    """How wide the ramp is that a jump becomes."""
+
+    def __len__(self) -> int:
+        return len(self.bias)
+
+    def __getitem__(self, which: slice) -> Layers:
+        return Layers(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
+
+    @property
+    def attends(self) -> Bool[np.ndarray, " block"]:
+        """Which blocks have something to attend to."""
+        return np.any(self.gain != 0, axis=1)  # type: ignore[no-any-return]
+
+    @property
+    def applies(self) -> Bool[np.ndarray, " block"]:
+        """Which blocks have a φ."""
+        return np.any((self.write != 0) | (self.constant != 0), axis=1)  # type: ignore[no-any-return]
+
+    def run(self, x: Float[np.ndarray, "batch n d"], u: Float[np.ndarray, " d"]) -> Float[np.ndarray, "batch n d"]:
+        """All blocks, one after the other."""
+        x, attends, applies = x.copy(), self.attends, self.applies
+        for i in range(len(self)):
+            if attends[i]:
+                ids = x @ u
+                x[..., 0] += sum(g * attended(ids, b) for g, b in zip(self.gain[i], self.bias[i], strict=True))
+            if applies[i]:
+                t = x @ self.read[i]
+                piece = np.searchsorted(self.knots[i], t, side="right")
+                x += (self.slopes[i][piece] * t + self.intercepts[i][piece])[..., None] * self.write[i]
+                x += self.constant[i]
+        return x
+
+
+def attended(ids: Float[np.ndarray, "batch n"], b: float) -> Float[np.ndarray, "batch n"]:
+    """ξ(b): the largest id for columns above b, the smallest for those below, the mean for those at b."""
+    ends = np.where(ids > b, ids.max(axis=1, keepdims=True), ids.min(axis=1, keepdims=True))
+    found: Float[np.ndarray, "batch n"] = np.where(ids == b, ids.mean(axis=1, keepdims=True), ends)
+    return found
+
+
+def stacked(parts: Sequence[Layers]) -> Layers:
+    """Parts one after the other."""
+    return Layers(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Layers)})
+
+
+def attention(d: int, bias: Float[np.ndarray, "block 2"], gain: tuple[float, float]) -> Layers:
+    """Blocks that only attend."""
+    blocks = len(bias)
+    none = np.zeros((blocks, d))
+    three = np.zeros((blocks, 3))
+    knots = np.tile([0.0, 1.0], (blocks, 1))
+    gains = np.tile(np.array(gain, dtype=float), (blocks, 1))
+    return Layers(bias, gains, none, knots, three, three, none, none, np.ones(blocks))
+
+
+def feed_forward(
+    read: Float[np.ndarray, "block d"],
+    knots: Float[np.ndarray, "block 2"],
+    slopes: tuple[float, float, float],
+    intercepts: Float[np.ndarray, "block 3"],
+    write: Float[np.ndarray, "block d"],
+    ramp: float,
+) -> Layers:
+    """Blocks that only apply a φ."""
+    blocks, none = len(read), np.zeros((len(read), HEADS))
+    slope = np.tile(np.asarray(slopes, dtype=float), (blocks, 1))
+    still = np.zeros_like(write)
+    return Layers(none, none, read, knots, slope, intercepts, write, still, np.full(blocks, ramp))
+
+
+def together(attends: Layers, applies: Layers, constant: Float[np.ndarray, " d"]) -> Layers:
+    """One block that attends and then applies a φ, and adds a constant."""
+    parts = {field.name: getattr(applies, field.name) for field in fields(Layers)}
+    return Layers(**parts | {"bias": attends.bias, "gain": attends.gain, "constant": constant[None]})
+
+
+@dataclass(frozen=True)
+class Ordinary:
+    """Stacked ordinary blocks: softmax, two heads of width 1, four ReLUs. Weights as the Transformer names them."""
+
+    u: Float[Tensor, " d"]
+    sharpness: float
+    bias: Float[Tensor, "block 2"]
+    gain: Float[Tensor, "block 2"]
+    w_in: Float[Tensor, "block d 4"]
+    b_in: Float[Tensor, "block 4"]
+    w_out: Float[Tensor, "block 4 d"]
+    b_out: Float[Tensor, "block d"]
+
+    def __len__(self) -> int:
+        return len(self.bias)
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in all blocks, those that are 0 with them."""
+        d = len(self.u)
+        attention = HEADS * (3 * (d + 1) + d) + d
+        return len(self) * (attention + d * UNITS + UNITS + UNITS * d + d)
+
+    @torch.no_grad()
+    def run(self, x: Columns, tell: Tell | None = None) -> Columns:
+        """All blocks, one after the other, by the Transformer's own operations; halves that are 0 are passed over."""
+        attn = Attention(self.config(1, x.shape[1]), BlockShape(HEADS, 1, ())).double()
+        attends = self.gain.any(dim=1).tolist()
+        applies = (self.w_out.flatten(1).any(dim=1) | self.b_out.any(dim=1)).tolist()
+        weights = zip(self.w_in, self.b_in, self.w_out, self.b_out, strict=True)
+        for i, (w_in, b_in, w_out, b_out) in enumerate(weights):
+            if attends[i]:
+                self.write_attention(attn, i)
+                x = x + attn(x, UNSEEN)
+            if applies[i]:
+                x = x + affine(F.relu(affine(x, w_in, b_in)), w_out, b_out)
+            if tell and i % 1024 == 0:
+                tell(i, len(self))
+        return x
+
+    def write_attention(self, attn: Attention, i: int) -> None:
+        """The weights of block i."""
+        d = len(self.u)
+        attn.W_Q.data = (self.sharpness * self.u).expand(HEADS, d)[..., None]
+        attn.W_K.data = attn.W_V.data = self.u.expand(HEADS, d)[..., None]
+        attn.b_Q.data = -self.sharpness * self.bias[i][:, None]
+        attn.W_O.data = torch.nn.functional.pad(self.gain[i][:, None, None], (0, d - 1))
+        for name in ("b_K", "b_V", "b_O"):
+            getattr(attn, name).data.zero_()
+
+    def config(self, blocks: int, n: int) -> Config:
+        """The shape of the Transformer that these blocks are."""
+        d = len(self.u)
+        shape = BlockShape(HEADS, 1, (UNITS,))
+        return Config(
+            vocab=1,
+            outputs=d,
+            context=n,
+            width=d,
+            blocks=(shape,) * blocks,
+            causal=False,
+            scaled=False,
+            positions="table",
+        )
+
+    def transformer(self, shift: Float[np.ndarray, " n"]) -> Transformer:
+        """The same as the one Transformer, which reads vectors; E is its table of positions."""
+        model = Transformer(self.config(len(self), len(shift))).double()
+        d = len(self.u)
+        with torch.no_grad():
+            model.embed.W_E.zero_()
+            assert model.pos_embed
+            model.pos_embed.W_pos.copy_(torch.from_numpy(shift)[:, None].expand(-1, d))
+            model.unembed.W_U.copy_(torch.eye(d))
+            for i, block in enumerate(model.blocks):
+                assert isinstance(block, Block)
+                assert isinstance(block.attn, Attention)
+                assert isinstance(block.mlp, MLP)
+                self.write_attention(block.attn, i)
+                block.mlp.W_in.copy_(self.w_in[i])
+                block.mlp.b_in.copy_(self.b_in[i])
+                block.mlp.W_out.copy_(self.w_out[i])
+                block.mlp.b_out.copy_(self.b_out[i])
+        return model.eval()
+
+
+def soften(layers: Layers, u: Float[np.ndarray, " d"], delta: float) -> Ordinary:
+    """The ordinary blocks that say the same as these modified ones."""
+    signs, knots, rises = relus(layers)
+    to = torch.from_numpy
+    return Ordinary(
+        to(u),
+        SHARPNESS / delta**2,
+        to(layers.bias),
+        to(layers.gain),
+        to(layers.read[:, :, None] * signs[:, None, :]),
+        to(-signs * knots),
+        to(rises[:, :, None] * layers.write[:, None, :]),
+        to(layers.constant),
+    )
+
+
+Units: TypeAlias = Float[np.ndarray, "block 4"]
+
+
+def relus(layers: Layers) -> tuple[Units, Units, Units]:
+    """Each φ as Σ rise · relu(sign · (t − knot)), with a ramp just before the knot where φ jumps.
+
+    Where the middle piece is 0, two units look down from the first knot and two look up from the second; otherwise
+    the first piece is 0, and all look up. So each φ is exactly 0 on that piece: nothing has to cancel.
+    """
+    first, second = layers.knots.T
+    (s0, s1, s2), (i0, i1, i2), w = layers.slopes.T, layers.intercepts.T, layers.ramp
+    one, from_the_middle = np.ones_like(w), (s1 == 0) & (i1 == 0)
+    left = s0 * (first - w) + i0
+    steep_left = np.where(s0 * first + i0 == 0, -s0, left / w)
+    jump = s1 * first + i1
+    right, before = s2 * second + i2, s1 * second + i1
+    steep_right = np.where(right == before, s1, (right - s1 * (second - w) - i1) / w)
+    down = np.where(from_the_middle, -one, one)
+    units = (
+        (down, np.where(from_the_middle, first, first - w), np.where(from_the_middle, steep_left, jump / w)),
+        (
+            down,
+            np.where(from_the_middle, first - w, first),
+            np.where(from_the_middle, -s0 - steep_left, s1 - jump / w),
+        ),
+        (one, second - w, steep_right - s1),
+        (one, second, np.where(right == before, s2 - s1, s2 - steep_right)),
+    )
+    signs, knots, rises = (np.stack([unit[part] for unit in units], axis=1) for part in range(3))
+    return signs, np.where(rises == 0, 0.0, knots), rises
