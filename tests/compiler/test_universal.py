@@ -213,6 +213,20 @@ def test_what_takes_too_many_blocks_or_bits_is_refused_with_the_count() -> None:
         assert "too many, or need more than 50 bits" in (deep.refusal or "")
 
 
+def test_fewer_columns_than_places_are_refused() -> None:
+    with pytest.raises(InputError, match="2 different columns are fewer than n = 3"):
+        approximate("centre", 1, 3, 1 / 2)
+    assert approximate("centre", 1, 3, 1 / 2, positions=True, samples=10).certificate.contextual
+
+
+@pytest.mark.parametrize("x", [np.zeros((4, 3, 2)), np.full((1, 1, 2), np.nan), np.full((1, 1, 2), np.inf)])
+def test_what_is_no_sequence_is_refused(x: np.ndarray) -> None:
+    built = approximate("centre", 1, 2, 1 / 4, samples=10)
+    for stage in (built, built.stages.modified):
+        with pytest.raises(InputError, match=r"sequences are finite numbers \[batch, 1, 2\]"):
+            stage(x)
+
+
 def test_a_plan_takes_the_largest_cell_that_is_near_enough() -> None:
     found = plan_for("sort", 1, 2, 0.06)
     assert (found.delta, found.refusal) == (1 / 8, None)

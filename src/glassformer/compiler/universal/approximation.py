@@ -246,6 +246,12 @@ def stages_of(f: Function, grid: Grid, layers: Layers, blocks: Ordinary, tell: T
     """f̄, and the two transformers that compute it."""
 
     def by_columns(x: Sequences, run: Callable[[Any], Any]) -> Sequences:
+        x = np.asarray(x, dtype=float)
+        if x.ndim != 3 or x.shape[1:] != (grid.d, grid.n) or not np.isfinite(x).all():
+            raise InputError(
+                f"sequences are finite numbers [batch, {grid.d}, {grid.n}]; these are {list(x.shape)}"
+                + ("" if np.isfinite(x).all() else ", and not all finite")
+            )
         columns = np.ascontiguousarray((x + grid.shift).transpose(0, 2, 1))
         parts = [run(columns[i : i + AT_ONCE]) for i in range(0, len(columns), AT_ONCE)]
         return np.concatenate(parts or [columns]).transpose(0, 2, 1)

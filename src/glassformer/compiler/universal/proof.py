@@ -1,7 +1,7 @@
 """The construction of Yun et al. (ICLR 2020), stage by stage: quantise, tell sequences apart, write their values.
 
 Everything is a sum or a difference of multiples of powers of two, so it is exact in float64 as long as the ids fit in
-52 bits. Cells and ids are gone through from the top down: whatever is above is done with, and the ReLUs of what is
+50 bits. Cells and ids are gone through from the top down: whatever is above is done with, and the ReLUs of what is
 below are exactly 0.
 """
 
@@ -55,6 +55,11 @@ class Contexts:
 
 def contexts(grid: Grid) -> Contexts:
     """The ids, with the smallest power of two as c that keeps all of them apart, and repeated columns below."""
+    if not grid.sequence_count:
+        raise InputError(
+            f"{grid.columns} different columns are fewer than n = {grid.n}, so every sequence repeats one: take a "
+            "smaller δ, or positions"
+        )
     if grid.sequence_count * grid.n * grid.d > MOST_ENTRIES or grid.stride ** (grid.n - 1) >> BITS:
         raise too_large(grid)
     shifted = selectively_shifted(grid, grid.ids(grid.corners))
@@ -110,12 +115,12 @@ def quantise(grid: Grid) -> Layers:
 
 
 def leave_range(grid: Grid) -> Layers:
-    """Rows outside [0, 1) go far away, to about −J, which no shift brings back."""
-    far = -float(distance(grid))
+    """Rows outside [0, 1), if they are not further away than J/2, go to about −J, which no shift brings back."""
+    far = -float(far_away(grid))
     return _every_row(grid, np.array([[0.0, 1.0]]), (0, 0, 0), np.array([[far, 0.0, far]]), RAMP * grid.delta)
 
 
-def distance(grid: Grid) -> int:
+def far_away(grid: Grid) -> int:
     """J, a power of two that is far more than any id."""
     return int(4 * grid.stride ** (grid.n + 1))
 
@@ -135,7 +140,7 @@ def global_shift(grid: Grid, spread: int) -> Layers:
 def zero_others(known: Contexts) -> Layers:
     """Columns whose id is not that of a sequence with a value become very negative."""
     grid = known.grid
-    much = -16.0 * distance(grid) * grid.stride ** (grid.n + 1) * 2 * known.spread
+    much = -16.0 * far_away(grid) * grid.stride ** (grid.n + 1) * 2 * known.spread
     knots = np.array([[known.low * grid.delta, (known.high + 1) * grid.delta]])
     return feed_forward(
         grid.weights[None], knots, (0, 0, 0), np.array([[much, 0, much]]), np.ones((1, grid.d)), grid.delta / 2
