@@ -10,6 +10,7 @@ import glassformer
 from glassformer.algebra import decompose
 from glassformer.report.cascade import draw_cascade
 from glassformer.report.svg import BLUE, ORANGE, PALE, PAPER, box, circle, page, text
+from glassformer.studies.approximation import draw as draw_approximation
 
 CELL, GAP, LEFT = 5, 26, 10
 
@@ -107,3 +108,5 @@ if __name__ == "__main__":
     counter = decompose(glassformer.machine("resettable(3)"))
     (images / "resettable-cascade.svg").write_text(draw_cascade(counter, "resettable(3)"))
     (images / "resettable.svg").write_text(resettable())
+    sort = glassformer.approximate("sort", 1, 2, 1 / 8)
+    (images / "approximation.svg").write_text(draw_approximation(sort, "sort"))

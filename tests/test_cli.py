@@ -321,7 +321,10 @@ def test_a_function_is_approximated(shell: Shell) -> None:
     assert told["blocks"] == told["formula_blocks"] == 50
     assert told["contextual"] is True
     assert told["grid_error"] <= 1e-6
-    assert "the formula says 24" in shell("approximate", "centre", "--delta", "1/4", "--samples", "50")[0]
+    asked = ("approximate", "centre", "--delta", "1/4", "--samples", "50", "--plot", "centre.svg")
+    assert "the formula says 24" in shell(*asked)[0]
+    drawing = ElementTree.fromstring(Path("centre.svg").read_text())
+    assert len([mark for mark in drawing if mark.tag.endswith("polyline") and mark.get("stroke") != "#e8eef4"]) >= 6
     planned = shell.json("approximate", "sort", "--epsilon", "0.06", "--plan")
     assert (planned["delta"], planned["refusal"]) == (0.125, None)
     assert "12,363" in shell("approximate", "reverse", "--d", "2", "--n", "3", "--plan")[0]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich import box
 
+from glassformer.atomic import write_atomically
 from glassformer.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
 
@@ -26,6 +28,7 @@ def approximate(
     samples: Annotated[int, typer.Option(min=2, max=1_000_000, help="Sequences to measure on.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of these sequences.")] = 0,
     most_blocks: Annotated[int, typer.Option(min=1, help="Refuse to build more blocks than this.")] = 200_000,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw f, f̄ and g along a line, as SVG.")] = None,
     only_plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -52,6 +55,10 @@ def approximate(
     with progress_bar("running blocks") as advance:
         built = build(name, d, n, planned.delta, planned.positions, p, samples, seed, most_blocks, advance)
     told = built.certificate
+    if plot is not None:
+        from glassformer.studies.approximation import draw
+
+        write_atomically(plot, draw(built, name).encode())
     if as_json:
         return print_json(told.to_json())
     table = table_of(title=f"{name}, d = {d}, n = {n}, δ = {Fraction(told.delta)}", show_header=False, box=box.SIMPLE)

@@ -11,6 +11,7 @@ from glassformer.report import svg
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
 WIDTH, HEIGHT, LEFT, TOP, GAP, BOTTOM = 300.0, 220.0, 60.0, 64.0, 70.0, 50.0
 ROW, IN_A_ROW = HEIGHT + BOTTOM + 40, 3
+MOST_TICKS: Final = 12
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ def _panel(
         _, y = place(xs[0], value)
         marks += [svg.line([(left, y), (left + WIDTH, y)], svg.PALE, 1)]
         marks.append(svg.text(left - 8, y + 4, f"{value:.2f}", 11, "end", svg.GREY))
-    for x in xs:
-        marks.append(svg.text(place(x, low)[0], top + HEIGHT + 18, f"{x:g}", 11, "middle", svg.GREY))
+    for x in xs if len(xs) <= MOST_TICKS else [xs[round(i * (len(xs) - 1) / 4)] for i in range(5)]:
+        marks.append(svg.text(place(x, low)[0], top + HEIGHT + 18, f"{x:.3g}", 11, "middle", svg.GREY))
     marks.append(svg.text(left + WIDTH / 2, top + HEIGHT + 38, panel.across, 12, "middle"))
     if up:
         marks.append(svg.text(left - 8, top - 12, up, 11, "end", svg.GREY))
