@@ -1,6 +1,7 @@
 """Universal approximation: any continuous function of sequences, compiled to blocks (h, m, r) = (2, 1, 4)."""
 
 from glassformer.compiler.universal.approximation import Approximation, Certificate, Plan, approximate, plan, plan_for
+from glassformer.compiler.universal.compact import Compact, compact
 from glassformer.compiler.universal.contextual import Collision, is_contextual
 from glassformer.compiler.universal.functions import FUNCTIONS, Distance, distance, is_equivariant
 
@@ -9,9 +10,11 @@ __all__ = [
     "Approximation",
     "Certificate",
     "Collision",
+    "Compact",
     "Distance",
     "Plan",
     "approximate",
+    "compact",
     "distance",
     "is_contextual",
     "is_equivariant",
