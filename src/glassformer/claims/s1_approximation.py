@@ -9,12 +9,14 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 import torch
 
 from glassformer.compiler.universal import approximate, distance, is_contextual, is_equivariant
+from glassformer.compiler.universal.compact import run
 from glassformer.compiler.universal.grid import Grid
 from glassformer.compiler.universal.layers import Layers, stacked
 from glassformer.compiler.universal.proof import contexts, prove
@@ -34,8 +36,8 @@ def metric() -> tuple[str, bool]:
 
 def equivariance() -> tuple[str, bool]:
     """f is permutation equivariant when f(XP) = f(X)P. Every block without positions is; with positions it is not."""
-    plain = [is_equivariant(function_of(random_model(seed)), 3, 4)[0] for seed in range(10)]
-    placed = [is_equivariant(function_of(random_model(seed, positions=True)), 3, 4)[0] for seed in range(10)]
+    plain = [is_equivariant(partial(run, random_model(seed)), 3, 4)[0] for seed in range(10)]
+    placed = [is_equivariant(partial(run, random_model(seed, positions=True)), 3, 4)[0] for seed in range(10)]
     said = f"{sum(plain)} of 10 random models without positions are equivariant, {sum(placed)} of 10 with them"
     return said, all(plain) and not any(placed)
 
@@ -201,14 +203,3 @@ def random_model(seed: int, positions: bool = False) -> Transformer:
         for weights in model.parameters():
             weights.copy_(torch.randn(weights.shape, generator=generator, dtype=torch.float64))
     return model
-
-
-def function_of(model: Transformer) -> Callable[[np.ndarray], np.ndarray]:
-    """A model as a function of arrays [batch, d, n]."""
-
-    def function(x: np.ndarray) -> np.ndarray:
-        with torch.no_grad():
-            columns = torch.from_numpy(np.ascontiguousarray(x.transpose(0, 2, 1)))
-            return model(columns).numpy().transpose(0, 2, 1)  # type: ignore[no-any-return]
-
-    return function

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
@@ -12,6 +12,9 @@ from rich import box
 from glassformer.atomic import write_atomically
 from glassformer.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
+
+if TYPE_CHECKING:
+    from glassformer.compiler.universal import Approximation, Plan
 
 
 @app.command()
@@ -45,13 +48,7 @@ def approximate(
         with_positions = needs_positions(function_of(name, d, n), d, n, positions)
         planned = plan(d, n, side(delta or "1/4"), with_positions, most_blocks)
     if only_plan:
-        if as_json:
-            return print_json(planned.to_json())
-        table = table_of(title=f"{name}, planned", show_header=False, box=box.SIMPLE)
-        for key, value in planned.to_json().items():
-            table.add_row(key, f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
-        out.print(table)
-        return None
+        return print_json(planned.to_json()) if as_json else print_plan(name, planned)
     with progress_bar("running blocks") as advance:
         built = build(name, d, n, planned.delta, planned.positions, p, samples, seed, most_blocks, advance)
     told = built.certificate
@@ -60,8 +57,29 @@ def approximate(
 
         write_atomically(plot, draw(built, name).encode())
     if as_json:
-        return print_json(told.to_json())
-    table = table_of(title=f"{name}, d = {d}, n = {n}, δ = {Fraction(told.delta)}", show_header=False, box=box.SIMPLE)
+        print_json(told.to_json())
+    else:
+        print_approximation(name, built, samples)
+    if told.blocks != told.formula_blocks or not told.contextual:
+        err.print("glassformer: a check failed")
+        raise typer.Exit(1)
+    return None
+
+
+def print_plan(name: str, planned: Plan) -> None:
+    """What it would take, as a table."""
+    table = table_of(title=f"{name}, planned", show_header=False, box=box.SIMPLE)
+    for key, value in planned.to_json().items():
+        table.add_row(key, f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+    out.print(table)
+
+
+def print_approximation(name: str, built: Approximation, samples: int) -> None:
+    """What was built, part by part, and how near it is."""
+    told = built.certificate
+    table = table_of(
+        title=f"{name}, d = {told.d}, n = {told.n}, δ = {Fraction(told.delta)}", show_header=False, box=box.SIMPLE
+    )
     table.add_row(
         "blocks", f"{told.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {told.formula_blocks:,})"
     )
@@ -74,14 +92,12 @@ def approximate(
     )
     table.add_row("on the grid", f"|g − f̄| ≤ {told.grid_error:.1e}, with hardmax {told.modified_grid_error:.1e}")
     table.add_row(
-        "distance", f"d_{p:g}(f, g) = {told.distance:.4f} ± {told.distance_error:.4f} on {samples:,} sequences"
+        "distance", f"d_{told.p:g}(f, g) = {told.distance:.4f} ± {told.distance_error:.4f} on {samples:,} sequences"
     )
-    table.add_row("  of it", f"d_{p:g}(f, f̄) = {told.constant_distance:.4f}; the ramps add at most {told.tail:.1e}")
+    table.add_row(
+        "  of it", f"d_{told.p:g}(f, f̄) = {told.constant_distance:.4f}; the ramps add at most {told.tail:.1e}"
+    )
     out.print(table)
-    if told.blocks != told.formula_blocks or not told.contextual:
-        err.print("glassformer: a check failed")
-        raise typer.Exit(1)
-    return None
 
 
 def side(text: str) -> float:

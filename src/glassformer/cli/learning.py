@@ -17,6 +17,7 @@ from glassformer.errors import InputError
 from glassformer.wording import counted
 
 if TYPE_CHECKING:
+    from glassformer.learn import Trained
     from glassformer.learn.store import Row
 
 
@@ -87,6 +88,14 @@ def train(
             leave(str(error), 1)
     if as_json:
         return print_json(trained.to_json())
+    print_trained(spec, trained)
+    if folder is None:
+        err.print("not saved: give --out DIR to keep the model")
+    return None
+
+
+def print_trained(spec: str, trained: Trained) -> None:
+    """How a training went, as a table."""
     table = table_of(title=spec, show_header=False)
     table.add_row("accuracy", f"{trained.score.accuracy:.4f} of all answers on fresh words")
     table.add_row("whole words", f"{trained.score.whole_words:.4f}")
@@ -96,9 +105,6 @@ def train(
     table.add_row("steps", f"{trained.steps:,}")
     table.add_row("tokens per second", f"{trained.tokens_per_second:,.0f}")
     out.print(table)
-    if folder is None:
-        err.print("not saved: give --out DIR to keep the model")
-    return None
 
 
 def test_of(text: str) -> tuple[str, dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -188,11 +187,6 @@ class Approximation:
     def __call__(self, x: Sequences) -> Sequences:
         """The value of the ordinary transformer."""
         return self.stages.ordinary(x)
-
-    @cached_property
-    def layers(self) -> Layers:
-        """All modified blocks."""
-        return self.proof.layers
 
     @property
     def stages(self) -> Stages:

@@ -29,8 +29,6 @@ from glassformer.nn.transformer import MLP, Attention, Block, affine
 SHARPNESS: Final = 256.0
 """λδ²: scores differ by at least half of it, and e^−128 is nothing beside 1 in float64."""
 HEADS, UNITS = 2, 4
-AT_ONCE: Final = 4096
-"""Sequences that are computed together."""
 
 Columns: TypeAlias = Float[Tensor, "batch n d"]
 """Sequences as the Transformer has them: a column is a vector of the residual stream."""
@@ -142,13 +140,6 @@ class Ordinary:
 
     def __len__(self) -> int:
         return len(self.bias)
-
-    @property
-    def parameters(self) -> int:
-        """Numbers in all blocks, those that are 0 with them."""
-        d = len(self.u)
-        attention = HEADS * (3 * (d + 1) + d) + d
-        return len(self) * (attention + d * UNITS + UNITS + UNITS * d + d)
 
     @torch.no_grad()
     def run(self, x: Columns, tell: Tell | None = None) -> Columns:
