@@ -328,6 +328,13 @@ def test_a_function_is_approximated(shell: Shell) -> None:
     planned = shell.json("approximate", "sort", "--epsilon", "0.06", "--plan")
     assert (planned["delta"], planned["refusal"]) == (0.125, None)
     assert "12,363" in shell("approximate", "reverse", "--d", "2", "--n", "3", "--plan")[0]
+    shell("approximate", "sort", "--delta", "1/4", "--samples", "50", "--out", "sorter")
+    assert {path.name for path in Path("sorter").iterdir()} == {
+        "config.json",
+        "model.safetensors",
+        "approximation.json",
+    }
+    assert "built by `compile`" in shell("verify", "sorter", code=2)[1]
 
 
 @pytest.mark.parametrize(
@@ -340,6 +347,7 @@ def test_a_function_is_approximated(shell: Shell) -> None:
         (["sort", "--no-positions"], "order matters"),
         (["sort", "--d", "3", "--n", "3", "--delta", "1/8"], "402,654,796 blocks"),
         (["sort", "--n", "3", "--epsilon", "0.0001"], "the limit is 200,000"),
+        (["sort", "--n", "3", "--delta", "1/8", "--out", "sorter"], "too many to be single objects"),
     ],
 )
 def test_what_cannot_be_approximated_is_refused(shell: Shell, arguments: list[str], message: str) -> None:

@@ -1,4 +1,6 @@
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,13 +8,14 @@ import pytest
 from glassformer.algebra import decompose
 from glassformer.automata import Machine, zoo
 from glassformer.claims import CLAIMS, find, run
-from glassformer.claims.s1_approximation import halves
 from glassformer.compiler import Built, Certificate, compile, describe, recurrent_network
 from glassformer.compiler.description import Description
-from glassformer.compiler.universal import Approximation, Distance, approximate
+from glassformer.compiler.universal import Approximation, Classical, Distance, approximate, one_hidden_layer
 from glassformer.errors import InputError
 from glassformer.learn import Score, Trained
+from glassformer.learn.fitting import Fit, Recipe, fit
 from glassformer.nn import Config, Transformer
+from glassformer.nn.identities import gathered, remade
 
 SMALL = Config.uniform(vocab=2, outputs=2, context=2, width=2, layers=1, heads=1)
 
@@ -25,7 +28,7 @@ def test_the_claim_holds(claim: object) -> None:
     assert outcome.measured
 
 
-ALL = [f"S0.{i}" for i in range(1, 18)] + [f"S1.{i}" for i in (1, 2, *range(4, 12))]
+ALL = [f"S0.{i}" for i in range(1, 18)] + [f"S1.{i}" for i in range(1, 13)]
 
 
 def test_claims_are_found_by_id() -> None:
@@ -62,6 +65,19 @@ def always_the_coarsest(name: str, d: int, n: int, delta: float, positions: bool
     return approximate(name, d, n, 1 / 4, positions, samples=samples)
 
 
+def always_four_units(name: str, d: int, n: int, units: int) -> Classical:
+    return one_hidden_layer(name, d, n, 4)
+
+
+def without_its_last_block(model: Transformer) -> Transformer:
+    kept = model.config.blocks[:-1]
+    return remade(model, kept, gathered(model, [[(i, ("attn", "mlp"))] for i in range(len(kept))]))
+
+
+def untrained(f: Callable[[Any], Any], recipe: Recipe) -> Fit:
+    return fit(f, replace(recipe, steps=2))
+
+
 @pytest.mark.parametrize(
     ("claim", "target", "wrong"),
     [
@@ -88,14 +104,16 @@ def always_the_coarsest(name: str, d: int, n: int, delta: float, positions: bool
         ("S0.17", "glassformer.claims.s0_learning.learned", never_wrong),
         ("S1.1", "glassformer.claims.s1_approximation.distance", lambda *asked: Distance(1.0, 0.01)),
         ("S1.2", "glassformer.claims.s1_approximation.is_equivariant", lambda *asked: (True, None)),
+        ("S1.3", "glassformer.claims.s1_approximation.one_hidden_layer", always_four_units),
         ("S1.4", "glassformer.claims.s1_approximation.is_contextual", lambda ids: (True, None)),
         ("S1.5", "glassformer.claims.s1_approximation.ROUNDING", 0.0),
         ("S1.6", "glassformer.compiler.universal.grid.Grid.shift", np.zeros(1)),
         ("S1.7", "glassformer.claims.s1_approximation.approximate", always_the_coarsest),
         ("S1.8", "glassformer.claims.s1_approximation.approximate", always_the_coarsest),
         ("S1.9", "glassformer.compiler.universal.layers.SHARPNESS", 1.0),
-        ("S1.10", "glassformer.claims.s1_approximation.halves", lambda block: [halves(block)[1]]),
+        ("S1.10", "glassformer.claims.s1_approximation.taken_apart", without_its_last_block),
         ("S1.11", "glassformer.claims.s1_approximation.approximate_blocks", lambda grid: 12),
+        ("S1.12", "glassformer.claims.s1_approximation.fit", untrained),
     ],
 )
 def test_a_claim_can_fail(monkeypatch: pytest.MonkeyPatch, claim: str, target: str, wrong: object) -> None:

@@ -1,7 +1,9 @@
 """A function becomes a transformer: exact on the grid, contextual, as many blocks as the formula says, as near as δ."""
 
 import itertools
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,12 +20,14 @@ from glassformer.compiler.universal import (
     is_equivariant,
     plan,
     plan_for,
+    run,
 )
 from glassformer.compiler.universal.functions import checked
 from glassformer.compiler.universal.grid import Grid
 from glassformer.compiler.universal.layers import attended, relus, soften
 from glassformer.compiler.universal.proof import blocks_needed, contexts, prove
 from glassformer.errors import InputError
+from glassformer.nn.files import load_transformer
 
 SMALL = [(d, n, cells) for d in (1, 2, 3) for n in (1, 2, 3) for cells in (2, 4, 8) if cells ** (d * n) <= 512]
 SAME_ORDER = ("centre", "mix", "gate")
@@ -96,6 +100,15 @@ def test_the_one_transformer_agrees_bit_for_bit(name: str, d: int, n: int, cells
         assert np.array_equal(model(columns).numpy().transpose(0, 2, 1), built(x))
     trace = model.trace(columns[:2])
     assert trace["blocks.0.hook_resid_post"].shape == (2, n, d)
+
+
+def test_a_saved_approximation_is_the_same_to_the_bit(tmp_path: Path) -> None:
+    built = approximate("reverse", 1, 2, 1 / 4, samples=20)
+    built.save(tmp_path / "reverse")
+    model, documents = load_transformer(tmp_path / "reverse")
+    x = np.random.default_rng(0).random((50, 1, 2))
+    assert (run(model, x) == built(x)).all()
+    assert json.loads(documents["approximation.json"]) == built.certificate.to_json()
 
 
 def test_too_many_blocks_for_single_objects_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Claims S1.1 – S1.11: "Are transformers universal approximators of sequence-to-sequence functions?"
+"""Claims S1.1 – S1.12: "Are transformers universal approximators of sequence-to-sequence functions?"
 
 Each function's docstring is the claim; it returns what was measured, and whether that agrees.
 """
@@ -15,12 +15,21 @@ from typing import Final
 import numpy as np
 import torch
 
-from glassformer.compiler.universal import approximate, distance, is_contextual, is_equivariant
-from glassformer.compiler.universal.compact import run
+from glassformer.compiler.universal import (
+    FUNCTIONS,
+    approximate,
+    compact,
+    distance,
+    is_contextual,
+    is_equivariant,
+    one_hidden_layer,
+    run,
+)
 from glassformer.compiler.universal.grid import Grid
-from glassformer.compiler.universal.layers import Layers, stacked
 from glassformer.compiler.universal.proof import contexts, prove
+from glassformer.learn.fitting import Recipe, fit
 from glassformer.nn import BlockShape, Config, Transformer
+from glassformer.nn.identities import filled_with_zeros, head_outputs, regrouped, taken_apart, with_scale_absorbed
 
 ROUNDING: Final = 1e-12
 """Sums of a few numbers below 10, in float64, in another order."""
@@ -40,6 +49,16 @@ def equivariance() -> tuple[str, bool]:
     placed = [is_equivariant(partial(run, random_model(seed, positions=True)), 3, 4)[0] for seed in range(10)]
     said = f"{sum(plain)} of 10 random models without positions are equivariant, {sum(placed)} of 10 with them"
     return said, all(plain) and not any(placed)
+
+
+def one_layer_suffices() -> tuple[str, bool]:
+    """The classical theorem: one hidden layer that reads the whole sequence comes as close as one likes."""
+    found = {f: [one_hidden_layer(f, 1, 3, units) for units in (4, 32, 256)] for f in ("mix", "sort", "shift")}
+    said = "; ".join(f"{f} {', '.join(f'{each.distance:.4f}' for each in row)}" for f, row in found.items())
+    falls = all(
+        a.distance > b.distance + b.distance_error for row in found.values() for a, b in itertools.pairwise(row)
+    )
+    return f"d_2 with 4, 32, 256 hidden units: {said}", falls
 
 
 def contextual() -> tuple[str, bool]:
@@ -64,18 +83,13 @@ def the_block() -> tuple[str, bool]:
     """The block has residuals, no norm, heads summed (which is to concatenate and project) and unscaled scores."""
     worst = 0.0
     for seed in range(10):
-        model = random_model(seed)
+        model = random_model(seed, scaled=True)
         x = torch.from_numpy(np.random.default_rng(seed).random((5, 4, 3)))
-        z, w = model.trace(x)["blocks.0.attn.hook_z"], model.state_dict()["blocks.0.attn.W_O"]
-        concatenated = z.flatten(2) @ w.flatten(0, 1)
-        summed = torch.stack([z[:, :, head] @ w[head] for head in range(len(w))]).sum(dim=0)
-        scaled = Transformer(replace(model.config, scaled=True)).double()
-        weights = {name: value.clone() for name, value in model.state_dict().items()}
-        for name in ("W_Q", "b_Q"):
-            weights[f"blocks.0.attn.{name}"] *= weights["blocks.0.attn.W_Q"].shape[-1] ** 0.5
-        scaled.load_state_dict(weights)
-        with torch.no_grad():
-            worst = max(worst, float((concatenated - summed).abs().max()), float((scaled(x) - model(x)).abs().max()))
+        trace, weights = model.trace(x), model.state_dict()
+        summed = head_outputs(trace["blocks.0.attn.hook_z"], weights["blocks.0.attn.W_O"]).sum(dim=2)
+        projected = trace["blocks.0.hook_attn_out"] - weights["blocks.0.attn.b_O"]
+        unscaled = with_scale_absorbed(model).trace(x).logits
+        worst = max(worst, float((projected - summed).abs().max()), float((unscaled - trace.logits).abs().max()))
     said = f"10 random models: heads summed or concatenated, and the scale in W_Q or not, differ by {worst:.0e} at most"
     return said, worst < ROUNDING
 
@@ -130,22 +144,16 @@ def three_stages() -> tuple[str, bool]:
 def layers_of_one_kind() -> tuple[str, bool]:
     """Residuals let layers of one kind be stacked alone: the other sublayer is set to zero."""
     built = approximate("centre", 1, 2, 1 / 4, samples=10)
-    layers = built.proof.layers
-    both = int((layers.attends & layers.applies).sum())
-    x = np.random.default_rng(0).random((200, 2, 1))
-    weights = built.grid.weights
-    apart = stacked([half for i in range(len(layers)) for half in halves(layers[i : i + 1])])
-    same = bool((apart.run(x, weights) == layers.run(x, weights)).all())
-    said = (
-        f"{len(layers)} blocks, {both} of which use both halves; as {len(apart)} layers of one kind the same to the bit"
-    )
-    return said, same and both == 1
-
-
-def halves(block: Layers) -> list[Layers]:
-    """A block as one that only attends and one that only applies its φ."""
-    still = np.zeros_like(block.write)
-    return [replace(block, write=still, constant=still), replace(block, gain=np.zeros_like(block.gain))]
+    model = built.transformer()
+    apart = taken_apart(model)
+    full = filled_with_zeros(apart)
+    x = np.random.default_rng(0).random((200, 1, 2))
+    same = all(bool((run(other, x) == run(model, x)).all()) for other in (apart, full, regrouped(apart)))
+    counts = [len(each.config.blocks) for each in (model, apart, regrouped(apart))]
+    said = f"{counts[0]} blocks, {counts[1]} layers of one kind, with zeros for the other or without, and regrouped"
+    return f"{said} {counts[2]} blocks: {'the same to the bit' if same else 'NOT the same'}", same and counts[
+        0
+    ] == counts[2]
 
 
 def block_count() -> tuple[str, bool]:
@@ -171,9 +179,30 @@ def approximate_blocks(grid: Grid) -> int:
     return d * k + columns + 1 + n * math.comb(columns, n) + 3 * d
 
 
+def open_questions() -> tuple[str, bool]:
+    """Five open questions have answers by experiment: sharing, the norm, training, regrouping, larger blocks."""
+    block = BlockShape(2, 8, (32,))
+    recipe = Recipe(d=2, n=2, width=16, blocks=(block,) * 2, steps=200)
+    recipes = {
+        "plain": recipe,
+        "shared": replace(recipe, shared=True),
+        "with a norm": replace(recipe, norm="layer"),
+        "attention first": replace(recipe, blocks=(replace(block, mlp=()),) * 2 + (replace(block, heads=0),) * 2),
+    }
+    errors = {name: fit(FUNCTIONS["mix"], each).error for name, each in recipes.items()}
+    built = [compact("mix", 2, 2, 1 / 8, units) for units in (64, 1024)]
+    said = ", ".join(f"{name} {error:.3f}" for name, error in errors.items())
+    fewer = " and ".join(f"{each.blocks} blocks of {each.units:,} units" for each in built)
+    reached = all(error < built[0].distance for error in errors.values())
+    return f"d_2 after 200 steps: {said}; built {built[0].distance:.3f}, by {fewer}", (
+        reached and built[0].blocks > built[1].blocks
+    )
+
+
 CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
     "S1.1": metric,
     "S1.2": equivariance,
+    "S1.3": one_layer_suffices,
     "S1.4": contextual,
     "S1.5": the_block,
     "S1.6": positions_part_columns,
@@ -182,10 +211,11 @@ CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
     "S1.9": three_stages,
     "S1.10": layers_of_one_kind,
     "S1.11": block_count,
+    "S1.12": open_questions,
 }
 
 
-def random_model(seed: int, positions: bool = False) -> Transformer:
+def random_model(seed: int, positions: bool = False, scaled: bool = False) -> Transformer:
     """One block with two heads and four ReLUs, and random weights, that sees all columns."""
     config = Config(
         vocab=1,
@@ -194,7 +224,7 @@ def random_model(seed: int, positions: bool = False) -> Transformer:
         width=3,
         blocks=(BlockShape(2, 2, (4,)),),
         causal=False,
-        scaled=False,
+        scaled=scaled,
         positions="table" if positions else "none",
     )
     model = Transformer(config).double()

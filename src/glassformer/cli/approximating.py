@@ -31,14 +31,19 @@ def approximate(
     samples: Annotated[int, typer.Option(min=2, max=1_000_000, help="Sequences to measure on.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of these sequences.")] = 0,
     most_blocks: Annotated[int, typer.Option(min=1, help="Refuse to build more blocks than this.")] = 200_000,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw f, f̄ and g along a line, as SVG.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the stages and their errors along a line, as SVG.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Keep the model there (up to 1,000 blocks).")
+    ] = None,
     only_plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build a transformer of blocks (2 heads of width 1, 4 ReLUs) that is close to a function of sequences."""
     from glassformer.compiler.universal import approximate as build
     from glassformer.compiler.universal import plan, plan_for
-    from glassformer.compiler.universal.approximation import function_of, needs_positions
+    from glassformer.compiler.universal.approximation import check_single, function_of, needs_positions
 
     if delta is not None and epsilon is not None:
         raise InputError("give --delta, or --epsilon to have it chosen; not both")
@@ -49,9 +54,13 @@ def approximate(
         planned = plan(d, n, side(delta or "1/4"), with_positions, most_blocks)
     if only_plan:
         return print_json(planned.to_json()) if as_json else print_plan(name, planned)
+    if folder is not None and not planned.refusal:
+        check_single(planned.blocks)
     with progress_bar("running blocks") as advance:
         built = build(name, d, n, planned.delta, planned.positions, p, samples, seed, most_blocks, advance)
     told = built.certificate
+    if folder is not None:
+        built.save(folder)
     if plot is not None:
         from glassformer.studies.approximation import draw
 

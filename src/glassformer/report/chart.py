@@ -1,8 +1,9 @@
-"""Line charts, three in a row, as SVG text. Each line is thinner than the ones below it, so that none hides another."""
+"""Line charts, two or three in a row, as SVG text. Lines above are thinner, so that none hides another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,7 @@ from glassformer.report import svg
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
 WIDTH, HEIGHT, LEFT, TOP, GAP, BOTTOM = 300.0, 220.0, 60.0, 64.0, 70.0, 50.0
-ROW, IN_A_ROW = HEIGHT + BOTTOM + 40, 3
+LEGEND: Final = 20.0
 MOST_TICKS: Final = 12
 
 
@@ -22,23 +23,45 @@ class Panel:
     across: str
     lines: Mapping[str, Sequence[tuple[float, float]]]
     evenly: bool = False
+    between: tuple[float, float] | None = None
+    """What is drawn upward runs from the first to the second, if not as in the other panels."""
+    logarithmic: bool = False
+    """Upward, by powers of ten."""
+    bars: Mapping[str, Sequence[tuple[float, float, float]]] | None = None
+    """Error bars: for each line (x, lowest, highest)."""
 
 
 def draw_charts(panels: Sequence[Panel], title: str, up: str, low: float = 0.0, high: float = 1.0) -> str:
-    """All panels, with one legend; what is drawn upward runs from low to high."""
+    """All panels, with one legend if they have the same lines, and one below each otherwise."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
+    shared = len(panels) > 1 and all(set(panel.lines) == set(names) for panel in panels)
     colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    below = 0.0 if shared else LEGEND * max(len(panel.lines) for panel in panels)
+    in_a_row = 2 if len(panels) == 4 else 3
+    row_height = HEIGHT + BOTTOM + 40 + below
     marks = [svg.text(LEFT, 28, title, 16, bold=True)]
     for i, panel in enumerate(panels):
-        row, column = divmod(i, IN_A_ROW)
-        corner = LEFT + column * (WIDTH + GAP), TOP + row * ROW
-        marks += _panel(panel, corner, colour, "" if column else up, low, high)
-    y = TOP + (len(panels) - 1) // IN_A_ROW * ROW + HEIGHT + BOTTOM + 24
-    for i, name in enumerate(names):
-        x, below = LEFT + (i % 3) * 230, y + (i // 3) * 20
-        marks += [svg.line([(x, below - 4), (x + 22, below - 4)], colour[name], 4), svg.text(x + 30, below, name, 12)]
-    width = LEFT + min(len(panels), IN_A_ROW) * (WIDTH + GAP)
-    return svg.page(max(width, LEFT + 700), y + 20 * ((len(names) + 2) // 3), marks, title)
+        row, column = divmod(i, in_a_row)
+        left, top = LEFT + column * (WIDTH + GAP), TOP + row * row_height
+        own = colour if shared else dict(zip(panel.lines, COLOURS * len(panel.lines), strict=False))
+        between = panel.between or (low, high)
+        marks += _panel(panel, (left, top), own, "" if column and shared else up, *between)
+        if not shared:
+            marks += _legend(own, left, top + HEIGHT + BOTTOM + 14, 1)
+    height = TOP + ((len(panels) - 1) // in_a_row + 1) * row_height
+    if shared:
+        marks += _legend(colour, LEFT, height - 16, 3)
+        height += LEGEND * ((len(names) + 2) // 3)
+    width = LEFT + min(len(panels), in_a_row) * (WIDTH + GAP)
+    return svg.page(max(width, LEFT + 700 * shared, LEFT + 9 * len(title)), height, marks, title)
+
+
+def _legend(colour: Mapping[str, str], left: float, top: float, across: int) -> list[str]:
+    marks = []
+    for i, (name, shade) in enumerate(colour.items()):
+        x, y = left + (i % across) * 230, top + (i // across) * LEGEND
+        marks += [svg.line([(x, y - 4), (x + 22, y - 4)], shade, 4), svg.text(x + 30, y, name, 12)]
+    return marks
 
 
 def _panel(
@@ -48,24 +71,40 @@ def _panel(
     xs = sorted({x for points in panel.lines.values() for x, _ in points})
     at = {x: float(i) if panel.evenly else x for i, x in enumerate(xs)}
     span = (at[xs[-1]] - at[xs[0]]) or 1.0
+    upward: Callable[[float], float] = math.log10 if panel.logarithmic else float
+    lowest, tallest = upward(low), upward(high) - upward(low)
 
     def place(x: float, y: float) -> tuple[float, float]:
-        across = left + (at[x] - at[xs[0]]) / span * WIDTH
-        return across, top + HEIGHT - (min(max(y, low), high) - low) / (high - low) * HEIGHT
+        across = left + (at.get(x, x) - at[xs[0]]) / span * WIDTH
+        return across, top + HEIGHT - (upward(min(max(y, low), high)) - lowest) / tallest * HEIGHT
 
     marks, lines = [svg.text(left, top - 12, panel.title, 13)], list[str]()
-    for step in range(5):
-        value = low + (high - low) * step / 4
+    for value in _ticks(low, high, panel.logarithmic):
         _, y = place(xs[0], value)
         marks += [svg.line([(left, y), (left + WIDTH, y)], svg.PALE, 1)]
-        marks.append(svg.text(left - 8, y + 4, f"{value:.2f}", 11, "end", svg.GREY))
-    for x in xs if len(xs) <= MOST_TICKS else [xs[round(i * (len(xs) - 1) / 4)] for i in range(5)]:
-        marks.append(svg.text(place(x, low)[0], top + HEIGHT + 18, f"{x:.3g}", 11, "middle", svg.GREY))
+        shown = _number(value) if panel.logarithmic else f"{value:.2f}"
+        marks.append(svg.text(left - 8, y + 4, shown, 11, "end", svg.GREY))
+    few = panel.evenly or len(xs) <= MOST_TICKS
+    for x in xs if few else _ticks(xs[0], xs[-1]):
+        marks.append(svg.text(place(x, low)[0], top + HEIGHT + 18, _number(x), 11, "middle", svg.GREY))
     marks.append(svg.text(left + WIDTH / 2, top + HEIGHT + 38, panel.across, 12, "middle"))
     if up:
         marks.append(svg.text(left - 8, top - 12, up, 11, "end", svg.GREY))
     for above, (name, points) in enumerate(reversed(list(panel.lines.items())), start=1):
         placed = [place(x, y) for x, y in sorted(points)]
+        for x, least, most in (panel.bars or {}).get(name, ()):
+            lines.append(svg.line([place(x, least), place(x, most)], colour[name], 1.2))
         lines.append(svg.line(placed, colour[name], 1.4 * above + 0.4))
     marks += reversed(lines)
     return marks
+
+
+def _ticks(low: float, high: float, logarithmic: bool = False) -> list[float]:
+    if not logarithmic:
+        return [low + (high - low) * step / 4 for step in range(5)]
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    return [10.0**k for k in range(first, last + 1, 1 + (last - first) // 6)]
+
+
+def _number(x: float) -> str:
+    return f"{x:,.0f}" if (x == round(x) or x > 20) and abs(x) < 1e6 else f"{x:.3g}"

@@ -1,51 +1,91 @@
-"""A built approximation drawn: the function, f̄ and the transformer along a line, and what each stage adds."""
+"""A built approximation drawn, stage by stage: values, quantised entries, ids, errors."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
+from jaxtyping import Float
 
 from glassformer.compiler.universal import Approximation
 from glassformer.report.chart import Panel, draw_charts
 
-POINTS: Final = 240
+POINTS: Final = 241
+
+Line = Float[np.ndarray, " point"]
 
 
 def draw(built: Approximation, name: str, seed: int = 0) -> str:
-    """One entry of X goes from 0 to 1, all others stay; the same entry of f, f̄ and g, and the errors of all entries."""
+    """One entry of X goes from 0 to 1, all others stay: that entry at each stage, and the errors of all entries."""
     grid = built.grid
-    t = np.arange(POINTS) / POINTS
+    t = np.linspace(0, 1, POINTS)
+    t[-1] -= 2.0**-20  # 1 itself is outside, and just before it the quantiser's ramp goes there
     x = np.repeat(np.random.default_rng(seed).random((1, grid.d, grid.n)), POINTS, axis=0)
     x[:, 0, 0] = t
     exact = built.function(x)
     values = {stage: apply(x) for stage, apply in built.stages.items()}
-    lines = {
-        "f": exact,
-        "f̄, constant on cells": values["constant"],
-        "g, the transformer": values["ordinary"],
-    }
+    corners = built.proof.parts["quantise"].run((x + grid.shift).transpose(0, 2, 1), grid.weights)
     errors = {
         "f̄ − f": values["constant"] - exact,
         "hardmax − f̄": values["modified"] - values["constant"],
         "softmax − hardmax": values["ordinary"] - values["modified"],
     }
+    shown = {
+        "f": exact[:, 0, 0],
+        "f̄, constant on cells": values["constant"][:, 0, 0],
+        "g, the transformer": values["ordinary"][:, 0, 0],
+    }
+    every = np.concatenate(list(shown.values()))
     panels = [
-        Panel(
-            f"{name}, d = {grid.d}, n = {grid.n}, δ = 1/{grid.cells}",
-            "first entry of X, the others fixed",
-            {line: list(zip(t.tolist(), y[:, 0, 0].tolist(), strict=True)) for line, y in lines.items()},
+        panel(
+            "1. values: g is f̄, which is constant on cells",
+            t,
+            shown,
+            (min(0.0, float(every.min())), max(1.0, float(every.max()))),
         ),
-        Panel(
-            "largest error of any entry",
-            "first entry of X",
-            {
-                stage: list(zip(t.tolist(), np.abs(error).max(axis=(1, 2)).tolist(), strict=True))
-                for stage, error in errors.items()
-            },
+        panel(
+            "2. quantise: entries go to the corner of their cell",
+            t,
+            {"x": t, "after the quantising blocks": corners[:, 0, 0]},
+            (0.0, 1.0),
+        ),
+        ids(built),
+        panel(
+            "4. largest error of any entry",
+            t,
+            {stage: np.abs(error).max(axis=(1, 2)) + FLOOR for stage, error in errors.items()},
+            (FLOOR, 10.0),
         ),
     ]
-    every = np.concatenate([y[:, 0, 0] for y in lines.values()])
-    return draw_charts(
-        panels, f"{name}, by {built.certificate.blocks:,} blocks", "", min(0.0, every.min()), max(1.0, every.max())
+    what = f"{name}, d = {grid.d}, n = {grid.n}, δ = 1/{grid.cells}, by {built.certificate.blocks:,} blocks"
+    return draw_charts(panels, what, "")
+
+
+FLOOR: Final = 1e-18
+"""Added to errors, so that those of exactly 0 can be drawn upward by powers of ten."""
+
+
+def panel(title: str, t: Line, lines: Mapping[str, Line], between: tuple[float, float]) -> Panel:
+    """A chart over the first entry of X."""
+    points = {line: list(zip(t.tolist(), y.tolist(), strict=True)) for line, y in lines.items()}
+    across = "first entry of X, the others fixed"
+    return Panel(title, across, points, between=between, logarithmic=between[0] == FLOOR)
+
+
+def ids(built: Approximation) -> Panel:
+    """How many columns of all sequences of the grid have the same id: many before the shifts, one after them."""
+    corners = built.grid.corners
+    found = {"before the shifts": built.grid.ids(corners), "after them": built.proof.ids_of(corners)}
+    shared = {}
+    for name, values in found.items():
+        _, which, count = np.unique(values, return_inverse=True, return_counts=True)
+        shared[name] = np.sort(count[which.ravel()])
+    some = np.unique(np.linspace(0, corners[:, 0].size - 1, POINTS).round().astype(int))
+    return Panel(
+        "3. how many columns have the same id",
+        "all columns of all sequences",
+        {name: [(float(i), float(line[i])) for i in some] for name, line in shared.items()},
+        between=(1.0, 10.0 * max(float(line[-1]) for line in shared.values())),
+        logarithmic=True,
     )

@@ -1,14 +1,16 @@
 """Universal approximation: any continuous function of sequences, compiled to blocks (h, m, r) = (2, 1, 4)."""
 
 from glassformer.compiler.universal.approximation import Approximation, Certificate, Plan, approximate, plan, plan_for
+from glassformer.compiler.universal.classical import Classical, one_hidden_layer
 from glassformer.compiler.universal.compact import Compact, compact
 from glassformer.compiler.universal.contextual import Collision, is_contextual
-from glassformer.compiler.universal.functions import FUNCTIONS, Distance, distance, is_equivariant
+from glassformer.compiler.universal.functions import FUNCTIONS, Distance, distance, is_equivariant, run
 
 __all__ = [
     "FUNCTIONS",
     "Approximation",
     "Certificate",
+    "Classical",
     "Collision",
     "Compact",
     "Distance",
@@ -18,6 +20,8 @@ __all__ = [
     "distance",
     "is_contextual",
     "is_equivariant",
+    "one_hidden_layer",
     "plan",
     "plan_for",
+    "run",
 ]

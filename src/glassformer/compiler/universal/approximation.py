@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +25,7 @@ from glassformer.compiler.universal.grid import Grid
 from glassformer.compiler.universal.layers import HEADS, UNITS, Layers, Ordinary, Tell, soften
 from glassformer.compiler.universal.proof import RAMP, Contexts, Proof, blocks_needed, contexts, prove
 from glassformer.errors import InputError, whole_number
-from glassformer.nn import Transformer
+from glassformer.nn import Transformer, files
 
 MOST_BLOCKS: Final = 200_000
 """More blocks than this are refused, unless more are asked for."""
@@ -195,11 +197,18 @@ class Approximation:
 
     def transformer(self) -> Transformer:
         """The one Transformer, in float64; it reads vectors [batch, n, d]."""
-        if len(self.blocks) > MOST_IN_A_TRANSFORMER:
-            raise InputError(
-                f"{len(self.blocks):,} blocks are too many to be single objects; the limit is {MOST_IN_A_TRANSFORMER:,}"
-            )
+        check_single(len(self.blocks))
         return self.blocks.transformer(self.grid.shift)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write config.json, model.safetensors and approximation.json (the certificate), all or nothing."""
+        files.save(Path(folder), self.transformer(), {"approximation.json": files.to_json(self.certificate.to_json())})
+
+
+def check_single(blocks: int) -> None:
+    """Refuse more blocks than become the one Transformer."""
+    if blocks > MOST_IN_A_TRANSFORMER:
+        raise InputError(f"{blocks:,} blocks are too many to be single objects; the limit is {MOST_IN_A_TRANSFORMER:,}")
 
 
 def approximate(

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Integer
 
 from glassformer.compiler.universal.approximation import function_of, grid_of, needs_positions
-from glassformer.compiler.universal.functions import Distance, Sequences, distance
+from glassformer.compiler.universal.functions import Distance, Sequences, distance, run
 from glassformer.compiler.universal.grid import Grid
 from glassformer.errors import InputError, whole_number
 from glassformer.nn import BlockShape, Config, Transformer
@@ -53,14 +53,6 @@ class Compact:
     def __call__(self, x: Sequences) -> Sequences:
         """The value of the transformer, on arrays [batch, d, n]."""
         return run(self.model, x)
-
-
-def run(model: Transformer, x: Sequences) -> Sequences:
-    """A model of vectors as a function of arrays [batch, d, n]."""
-    with torch.no_grad():
-        columns = torch.from_numpy(np.ascontiguousarray(x.transpose(0, 2, 1)))
-        value: Sequences = model(columns).numpy().transpose(0, 2, 1)
-        return value
 
 
 def compact(

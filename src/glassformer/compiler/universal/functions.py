@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from glassformer.errors import InputError, whole_number
+from glassformer.nn import Transformer
 
 Sequences: TypeAlias = Float[np.ndarray, "batch d n"]
 Function: TypeAlias = Callable[[Sequences], Sequences]
@@ -119,3 +121,11 @@ def is_equivariant(f: Callable[[Any], Any], d: int, n: int) -> tuple[bool, Count
     """Whether the order of columns makes no difference, as far as random sequences show, and if it does, where."""
     found = order_matters(checked(f, d, n), d, n)
     return found is None, found
+
+
+def run(model: Transformer, x: Sequences) -> Sequences:
+    """A model of vectors as a function of arrays [batch, d, n]."""
+    with torch.no_grad():
+        columns = torch.from_numpy(np.ascontiguousarray(x.transpose(0, 2, 1)))
+        value: Sequences = model(columns).numpy().transpose(0, 2, 1)
+        return value
