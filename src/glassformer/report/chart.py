@@ -107,4 +107,4 @@ def _ticks(low: float, high: float, logarithmic: bool = False) -> list[float]:
 
 
 def _number(x: float) -> str:
-    return f"{x:,.0f}" if (x == round(x) or x > 20) and abs(x) < 1e6 else f"{x:.3g}"
+    return f"{x:,.0f}" if (x == round(x) or x > 20) and abs(x) < 1e7 else f"{x:.3g}"

@@ -64,9 +64,9 @@ def recipes(scale: Scale) -> dict[Key, tuple[str, Recipe]]:
             for line, recipe in {
                 "sharing:a block's own": stack,
                 "sharing:the same in all": replace(stack, shared=True),
-                "norm:none": stack,
-                "norm:before": replace(stack, norm="layer"),
-                "norm:after": replace(stack, norm="layer", norm_place="post"),
+                "norm:no norm": stack,
+                "norm:norm before": replace(stack, norm="layer"),
+                "norm:norm after": replace(stack, norm="layer", norm_place="post"),
                 "order:in turn": stack,
                 "order:attention first": replace(stack, blocks=(ATTENDS,) * depth + (APPLIES,) * depth),
                 "order:MLPs first": replace(stack, blocks=(APPLIES,) * depth + (ATTENDS,) * depth),
@@ -147,9 +147,14 @@ class Answers:
         """The same as text."""
         for name, line in self.lines[question].items():
             told = ", ".join(
-                f"{x:,g}: {mean:,.4g} ({least:,.4g}…{most:,.4g})" for x, (mean, least, most) in line.items()
+                f"{x:,g}: {shown(mean)} ({shown(least)}…{shown(most)})" for x, (mean, least, most) in line.items()
             )
             yield f"{name:36} {told}"
+
+
+def shown(value: float) -> str:
+    """An error, or a count."""
+    return f"{value:.4f}" if value < 1 else f"{value:,.0f}"
 
 
 def power_below(value: float) -> float:
