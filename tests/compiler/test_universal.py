@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jaxtyping import TypeCheckError
 
 from glassformer.compiler.universal import (
     FUNCTIONS,
@@ -24,8 +25,8 @@ from glassformer.compiler.universal import (
 )
 from glassformer.compiler.universal.functions import checked
 from glassformer.compiler.universal.grid import Grid
-from glassformer.compiler.universal.layers import attended, relus, soften
-from glassformer.compiler.universal.proof import blocks_needed, contexts, prove
+from glassformer.compiler.universal.layers import Layers, attended, relus, soften
+from glassformer.compiler.universal.proof import RAMP, blocks_needed, contexts, prove, selective_shifts
 from glassformer.errors import InputError
 from glassformer.nn.files import load_transformer
 
@@ -183,7 +184,8 @@ def test_softmax_is_hardmax_to_the_last_bit() -> None:
         lambda x: x**2,
         lambda x: np.array([[value**2 for value in row] for row in x]) if x.ndim == 2 else np.stack([y**2 for y in x]),
         lambda x: np.diag(np.diag(x)) + x * 0 if x.ndim == 2 else 1 / 0,
-        lambda x: x.mean(axis=1, keepdims=True) + 0 * x,
+        lambda x: x.mean(axis=-1, keepdims=True) + 0 * x,
+        lambda x: x[:, ::-1] if x.ndim == 2 else 1 / 0,
     ],
 )
 def test_functions_of_one_sequence_or_of_many_are_taken(f: object) -> None:
@@ -198,6 +200,9 @@ def test_functions_of_one_sequence_or_of_many_are_taken(f: object) -> None:
         (lambda x: x[..., :1], r"it gives the shape"),
         (lambda x: undefined, "NameError"),  # type: ignore[name-defined]
         (lambda x: x / 0 * np.nan, "must be finite"),
+        (lambda x: np.log(x - 0.01), "must be finite"),
+        (lambda x: x + 1j, "of complex128"),
+        (lambda x: x - x.mean(axis=0) if x.ndim == 3 else 1 / 0, "depends on the others of the batch"),
         ("sine", "there is no function 'sine'; those with names are centre"),
     ],
 )
@@ -208,14 +213,42 @@ def test_functions_that_are_none_are_refused(f: object, message: str) -> None:
         approximate(f, 1, 2, 1 / 4)  # type: ignore[arg-type]
 
 
+def test_a_function_that_means_two_things_is_refused() -> None:
+    with pytest.raises(InputError, match=r"another for \[2, 2\].*axes from the end"):
+        approximate(lambda x: x[:, ::-1], 2, 2, 1 / 4)
+
+
+def test_a_function_that_works_in_place_is_measured_right() -> None:
+    def halve(x: np.ndarray) -> np.ndarray:
+        x *= 0.5
+        return x
+
+    told = approximate(halve, 1, 2, 1 / 8, positions=True).certificate
+    assert told.distance == approximate(lambda x: x * 0.5, 1, 2, 1 / 8, positions=True).certificate.distance
+    assert told.function == "halve"
+
+
+@pytest.mark.parametrize("scale", [3e15, -3e15, 1e20])
+def test_values_that_float64_does_not_hold_beside_ids_are_refused(scale: float) -> None:
+    with pytest.raises(InputError, match="too large to be told from ids"):
+        approximate(lambda x: scale * np.sqrt(x), 2, 2, 1 / 4, positions=True)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, -1e6])
+def test_values_of_any_reasonable_size_are_exact(scale: float) -> None:
+    told = approximate(lambda x: scale * np.sqrt(x), 1, 2, 1 / 4, positions=True, samples=100).certificate
+    assert told.holds
+    assert told.grid_error <= 1e-6
+
+
 @pytest.mark.parametrize("delta", [0.3, 1.0, 0.0, -0.5, math.nan, 1 / 3])
 def test_a_cell_is_a_power_of_two(delta: float) -> None:
     with pytest.raises(InputError, match="δ is 1/2, 1/4"):
-        plan(1, 2, delta)
+        plan(1, 2, delta, positions=True)
 
 
 def test_what_takes_too_many_blocks_or_bits_is_refused_with_the_count() -> None:
-    many = plan(3, 3, 1 / 8)
+    many = plan(3, 3, 1 / 8, positions=True)
     assert many.blocks == 3 * 3 * 8 + 3 * 512 + 1 + 3 * 512**3 + 3
     assert many.refusal is not None
     assert f"{many.blocks:,} blocks" in many.refusal
@@ -223,7 +256,7 @@ def test_what_takes_too_many_blocks_or_bits_is_refused_with_the_count() -> None:
         approximate("sort", 3, 3, 1 / 8)
     for cells in (2**10, 2**20):
         deep = plan(1, 3, 1 / cells, positions=True, most_blocks=2**80)
-        assert "too many, or need more than 50 bits" in (deep.refusal or "")
+        assert "too many, or so large" in (deep.refusal or "")
 
 
 def test_fewer_columns_than_places_are_refused() -> None:
@@ -245,6 +278,81 @@ def test_a_plan_takes_the_largest_cell_that_is_near_enough() -> None:
     assert (found.delta, found.refusal) == (1 / 8, None)
     assert approximate("sort", 1, 2, found.delta).certificate.distance < 0.06
     assert plan_for("sort", 1, 3, 1e-3).refusal is not None
+
+
+def test_a_plan_takes_the_error_of_its_estimate_into_account() -> None:
+    grid = Grid(1, 2, 4, positions=True)
+    near = distance("sort", grid.constant(FUNCTIONS["sort"]), 1, 2)
+    assert plan_for("sort", 1, 2, near.value + near.error * 1.01).delta == 1 / 4
+    assert plan_for("sort", 1, 2, near.value + near.error / 2).delta == 1 / 8
+
+
+def test_a_plan_uses_positions_where_they_are_cheaper_and_finer_cells_where_there_are_too_few() -> None:
+    assert (plan_for("mix", 1, 2, 0.05).positions, plan_for("mix", 1, 2, 0.05).blocks) == (True, 162)
+    assert plan_for("centre", 1, 3, 0.3).refusal is None
+    refused = plan_for("mix", 1, 2, 0.05, positions=False).refusal
+    assert refused is not None
+    assert refused.startswith("f̄ comes not within 0.05 of f before")
+    for epsilon in (0.0, -1.0, math.nan):
+        with pytest.raises(InputError, match="ε"):
+            plan_for("mix", 1, 2, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"d": 0}, "d is a whole number"),
+        ({"n": 0}, "n is a whole number"),
+        ({"seed": -1}, "seed"),
+        ({"samples": 2.5}, "samples"),
+        ({"p": 0.5}, "p is a number"),
+        ({"p": 100.0}, "from 1 to 16"),
+        ({"most_blocks": 0}, "most blocks"),
+        ({"delta": 1e-320}, "down to 2⁻²⁰"),
+    ],
+)
+def test_wrong_arguments_are_named(changed: dict[str, object], message: str) -> None:
+    with pytest.raises((InputError, TypeCheckError), match=message):
+        approximate("sort", **({"d": 1, "n": 2, "delta": 1 / 4} | changed))  # type: ignore[arg-type]
+
+
+def test_a_number_of_blocks_that_nobody_can_read_is_told_by_its_size() -> None:
+    assert "about 10^4" in (plan(64, 64, 1 / 16, positions=True).refusal or "")
+
+
+@pytest.mark.parametrize("name", ["mix", "sort"])
+def test_on_a_ramp_nothing_leaves_the_box_of_the_values_and_the_tail_bounds_what_it_costs(name: str) -> None:
+    built = approximate(name, 1, 2, 1 / 4, samples=50)
+    grid, (low, high) = built.grid, built.proof.box
+    rng = np.random.default_rng(0)
+    x = rng.random((4000, 1, 2))
+    x[:, 0, 0] = (rng.integers(1, 5, 4000) - rng.random(4000) * RAMP) / 4
+    value = built(x)
+    rounding = 2.0 ** (built.certificate.bits - 53)
+    assert (value >= low[:, None] - rounding).all()
+    assert (value <= high[:, None] + rounding).all()
+    off = np.abs(value - built.stages.constant(x))
+    assert off.max() > 0.05  # ramps are there, and they do harm
+    in_a_ramp = 1 - (1 - RAMP) ** (grid.d * grid.n)
+    harm = (in_a_ramp * (off**2).sum(axis=(1, 2)).max()) ** 0.5
+    assert harm <= built.certificate.tail * (1 + 1e-9)  # it may be as large as the bound, but for rounding
+
+
+def test_a_mapping_that_is_not_contextual_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def useless(grid: Grid) -> Layers:
+        return selective_shifts(grid)[:0]
+
+    monkeypatch.setattr("glassformer.compiler.universal.proof.selective_shifts", useless)
+    told = approximate("sort", 1, 2, 1 / 4, samples=10).certificate
+    assert not told.contextual
+    assert not told.holds
+
+
+def test_entries_far_outside_are_refused() -> None:
+    built = approximate("mix", 1, 2, 1 / 4, samples=10)
+    for far in (1e6, 1e200):
+        with pytest.raises(InputError, match="beyond"):
+            built(np.array([[[far, 0.3]]]))
 
 
 def test_the_order_of_columns_is_found_to_matter_or_not() -> None:

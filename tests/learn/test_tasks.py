@@ -10,7 +10,8 @@ from glassformer.automata import Machine, machine, zoo
 from glassformer.compiler import compile
 from glassformer.errors import InputError
 from glassformer.learn import FlipFlopLanguage, Following
-from glassformer.learn.tasks import NOT_ASKED, Task, task_from_json, task_to_json
+from glassformer.learn.batch import NOT_ASKED
+from glassformer.learn.tasks import Task, task_from_json, task_to_json
 
 
 def rng(seed: int = 0) -> np.random.Generator:

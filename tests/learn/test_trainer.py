@@ -228,4 +228,5 @@ def test_tests_are_scored_by_name_and_leave_room_for_longer_words() -> None:
 def test_flip_flop_language_is_learned_from_all_tokens() -> None:
     trained = train(FlipFlopLanguage(16, 0.5), SMALL, QUICK)
     assert 0 <= trained.score.accuracy <= 1
+    assert isinstance(trained.model, Transformer)
     assert trained.model.config.vocab == 5

@@ -94,3 +94,19 @@ def test_rewritten_models_keep_their_number_format_and_mode() -> None:
     for rewrite in (taken_apart, regrouped, filled_with_zeros, with_scale_absorbed):
         assert rewrite(model).dtype == torch.float32
         assert not rewrite(model).training
+
+
+def test_a_scale_that_would_be_rounded_is_refused_for_hardmax() -> None:
+    with pytest.raises(InputError, match="hardmax tie"):
+        with_scale_absorbed(random_model(attention="hardmax"))
+
+
+def test_rotary_models_without_heads_can_be_filled() -> None:
+    config = Config(vocab=5, outputs=4, context=7, width=6, blocks=(BlockShape(0, 1, (4,)),), positions="rotary")
+    model = Transformer(config)
+    assert torch.equal(filled_with_zeros(model)(TOKENS), model(TOKENS))
+
+
+def test_empty_blocks_are_not_kept() -> None:
+    config = Config(vocab=5, outputs=4, context=7, width=6, blocks=(BlockShape(0, 1, ()), *SHAPES))
+    assert regrouped(Transformer(config)).config.blocks == regrouped(random_model()).config.blocks

@@ -27,7 +27,7 @@ def approximate(
     positions: Annotated[
         bool | None, typer.Option(help="Whether columns know where they stand; default: if order matters.")
     ] = None,
-    p: Annotated[float, typer.Option("--p", min=1, help="The p of the distance d_p.")] = 2.0,
+    p: Annotated[float, typer.Option("--p", min=1, max=16, help="The p of the distance d_p.")] = 2.0,
     samples: Annotated[int, typer.Option(min=2, max=1_000_000, help="Sequences to measure on.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of these sequences.")] = 0,
     most_blocks: Annotated[int, typer.Option(min=1, help="Refuse to build more blocks than this.")] = 200_000,
@@ -43,7 +43,8 @@ def approximate(
     """Build a transformer of blocks (2 heads of width 1, 4 ReLUs) that is close to a function of sequences."""
     from glassformer.compiler.universal import approximate as build
     from glassformer.compiler.universal import plan, plan_for
-    from glassformer.compiler.universal.approximation import check_single, function_of, needs_positions
+    from glassformer.compiler.universal.approximation import check_single, needs_positions
+    from glassformer.compiler.universal.functions import function_of
 
     if delta is not None and epsilon is not None:
         raise InputError("give --delta, or --epsilon to have it chosen; not both")
@@ -51,25 +52,27 @@ def approximate(
         planned = plan_for(name, d, n, epsilon, positions, p, most_blocks)
     else:
         with_positions = needs_positions(function_of(name, d, n), d, n, positions)
-        planned = plan(d, n, side(delta or "1/4"), with_positions, most_blocks)
+        planned = plan(d, n, side("1/4" if delta is None else delta), with_positions, most_blocks)
     if only_plan:
         return print_json(planned.to_json()) if as_json else print_plan(name, planned)
+    if plot is not None and not plot.resolve().parent.is_dir():
+        raise InputError(f"{plot} cannot be written: there is no folder {plot.resolve().parent}")
     if folder is not None and not planned.refusal:
         check_single(planned.blocks)
     with progress_bar("running blocks") as advance:
         built = build(name, d, n, planned.delta, planned.positions, p, samples, seed, most_blocks, advance)
     told = built.certificate
-    if folder is not None:
-        built.save(folder)
     if plot is not None:
         from glassformer.studies.approximation import draw
 
         write_atomically(plot, draw(built, name).encode())
+    if folder is not None:
+        built.save(folder)
     if as_json:
         print_json(told.to_json())
     else:
         print_approximation(name, built, samples)
-    if told.blocks != told.formula_blocks or not told.contextual:
+    if not told.holds:
         err.print("glassformer: a check failed")
         raise typer.Exit(1)
     return None
@@ -95,11 +98,18 @@ def print_approximation(name: str, built: Approximation, samples: int) -> None:
     for part, layers in built.proof.parts.items():
         table.add_row(f"  {part}", f"{len(layers):,}")
     table.add_row("parameters", f"{told.parameters:,}")
-    table.add_row("positions", "yes" if told.positions else "no: sequences with two columns in a cell become 0")
+    table.add_row(
+        "positions",
+        "yes" if told.positions else "no" + ": sequences with two columns in a cell become 0" * (told.n > 1),
+    )
     table.add_row(
         "contextual", f"{'yes' if told.contextual else 'NO'}: the ids of all columns of the grid, {told.bits} bits"
     )
-    table.add_row("on the grid", f"|g − f̄| ≤ {told.grid_error:.1e}, with hardmax {told.modified_grid_error:.1e}")
+    tried, there = told.grid_tried, told.grid_sequences
+    where = f"on all {there:,} sequences" if tried == there else f"on {tried:,} of {there:,} sequences"
+    table.add_row(
+        "on the grid", f"|g − f̄| ≤ {told.grid_error:.1e}, with hardmax {told.modified_grid_error:.1e}, {where}"
+    )
     table.add_row(
         "distance", f"d_{told.p:g}(f, g) = {told.distance:.4f} ± {told.distance_error:.4f} on {samples:,} sequences"
     )

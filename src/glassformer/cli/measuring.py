@@ -13,7 +13,8 @@ from glassformer.cli.terminal import AsJson, app, err, out, print_json, table_of
 from glassformer.errors import InputError
 
 if TYPE_CHECKING:
-    from glassformer.learn.tasks import Batch, Task
+    from glassformer.learn.batch import Batch
+    from glassformer.learn.tasks import WordTask
     from glassformer.nn import Transformer
 
 measure = typer.Typer(no_args_is_help=True, help="Look inside a model, built or trained, with an instrument.")
@@ -66,7 +67,7 @@ def heads(
     return None
 
 
-def words_for(model: Transformer, task: Task, is_trained: bool, words: int, seed: int) -> Batch:
+def words_for(model: Transformer, task: WordTask, is_trained: bool, words: int, seed: int) -> Batch:
     """Words like those of its training for a trained model; for a built one nasty words too."""
     import numpy as np
 
@@ -110,7 +111,7 @@ def shortcut(
     return None
 
 
-def open_any(folder: Path) -> tuple[Transformer, Task, bool]:
+def open_any(folder: Path) -> tuple[Transformer, WordTask, bool]:
     """The model in a folder, or of a run; what it was made for, and whether it was trained."""
     from glassformer.learn import Following
     from glassformer.learn.tasks import task_from_json

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import torch
 
 from glassformer.errors import InputError, whole_number
+from glassformer.learn.objectives import END, Reading
 from glassformer.learn.tasks import Task
 from glassformer.nn import LSTM, Config, LSTMConfig, Transformer
 from glassformer.nn.files import Model
+from glassformer.nn.translator import Translator, TranslatorConfig
 
 KINDS: Final = ("transformer", "lstm")
 LSTM_EMBEDDING: Final = 64
@@ -49,6 +51,8 @@ class Architecture:
             torch.manual_seed(seed)
             if self.kind == "lstm":
                 return LSTM(LSTMConfig(task.vocab, task.outputs, LSTM_EMBEDDING, self.width, self.layers))
+            if isinstance(task, Reading) and task.objective == "mt":
+                return Translator(self.translator(task))
             return Transformer(self.config(task))
 
     def config(self, task: Task) -> Config:
@@ -63,9 +67,17 @@ class Architecture:
             heads=self.heads,
             mlp=self.mlp,
             positions=self.positions,
+            causal=not isinstance(task, Reading) or task.causal,
             norm="layer",
             activation="gelu",
         )
+
+    def translator(self, task: Reading) -> TranslatorConfig:
+        """The shape of an encoder like the Transformers of other objectives, and a decoder like it, but causal."""
+        alike = self.config(task)
+        sentence, _ = task.text.longest
+        encoder = replace(alike, outputs=self.width, context=max(sentence, alike.context - task.context + sentence))
+        return TranslatorConfig(encoder, replace(alike, causal=True), END)
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""

@@ -10,7 +10,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from glassformer.learn.tasks import NOT_ASKED, Batch, Following, Task
+from glassformer.learn.batch import NOT_ASKED, Batch
+from glassformer.learn.objectives import Reading
+from glassformer.learn.tasks import Following, Task
 from glassformer.nn.files import Model
 
 WORDS_AT_ONCE: Final = 128
@@ -25,7 +27,9 @@ class Score:
 
 
 def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score:
-    """The score on fresh words; a model with a scratchpad writes it itself."""
+    """The score on fresh words, or sentences that were held out; a model with a scratchpad writes it itself."""
+    if isinstance(task, Reading):
+        task = task.held_out()
     rng = np.random.default_rng([seed, words, 1])
     wrong, asked, whole = 0, 0, 0
     was_training = model.training

@@ -70,7 +70,7 @@ class Regression(nn.Module):
         added = 1 / math.sqrt(max(1, sublayers))
         with torch.no_grad():
             for name, weights in self.model.named_parameters():
-                kind = name.split(".")[-1]
+                kind = next(part for part in name.split(".") if part[:2] in ("W_", "b_") or part in ("w", "b"))
                 if name.startswith(("blocks", "unembed")) and kind.startswith("W"):
                     inputs = math.prod(weights.shape[:-1]) if kind == "W_O" else weights.shape[-2]
                     weights.normal_(std=inputs**-0.5 * (added if kind in ("W_O", "W_out") else 1))

@@ -14,14 +14,13 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Int, Integer
-from torch import Tensor
+from jaxtyping import Integer
 
 from glassformer.automata import Machine, formats
 from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.learn.batch import NOT_ASKED, Batch
+from glassformer.learn.objectives import Reading
 
-NOT_ASKED: Final = -100
-"""The target where nothing is asked; torch's cross-entropy passes it over."""
 LONGEST: Final = 2**20
 Words: TypeAlias = Integer[np.ndarray, "word length"]
 
@@ -43,15 +42,6 @@ letters (of brackets: the top of the stack).
 
 def _top(name: str, letters: tuple[str, ...]) -> str:
     return name[-1] if set(name) <= set(letters) else name
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Tokens, what is to be predicted at each position, and the right answers wherever they count for accuracy."""
-
-    tokens: Int[Tensor, "word pos"]
-    targets: Int[Tensor, "word pos"]
-    answers: Int[Tensor, "word pos"]
 
 
 @dataclass(frozen=True)
@@ -213,7 +203,8 @@ class FlipFlopLanguage:
         return Batch(*(torch.from_numpy(part.copy()) for part in (tokens[:, :-1], targets, answers)))
 
 
-Task: TypeAlias = Following | FlipFlopLanguage
+WordTask: TypeAlias = Following | FlipFlopLanguage
+Task: TypeAlias = WordTask | Reading
 """Anything that can be learned: it has sizes (`vocab`, `outputs`, `context`), and gives batches."""
 
 
@@ -221,15 +212,19 @@ def task_to_json(task: Task) -> dict[str, Any]:
     """A task as plain values."""
     if isinstance(task, FlipFlopLanguage):
         return {"flip_flop_language": asdict(task)}
+    if isinstance(task, Reading):
+        return {"reading": task.to_json()}
     machine = json.loads(formats.dumps(task.machine, "json"))
     rest = {name: getattr(task, name) for name in ("length", "predict", "letters", "reveal", "scratchpad")}
     return {"machine": machine, **rest, "letters": list(task.letters) if task.letters else None}
 
 
-def task_from_json(run: Any, source: str) -> Task:
-    """The task that a run was begun with; the source is named if it tells none."""
+def task_from_json(run: Any, source: str) -> WordTask:
+    """The task on words that a run was begun with; the source is named if it tells none."""
     try:
         values = run["task"]
+        if "reading" in values:
+            raise InputError(f"{source} is of a model that read text, not words of a machine")
         if "flip_flop_language" in values:
             return FlipFlopLanguage(**values["flip_flop_language"])
         rest: Mapping[str, Any] = {name: value for name, value in values.items() if name not in ("machine", "letters")}

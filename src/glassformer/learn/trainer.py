@@ -36,8 +36,10 @@ from glassformer.atomic import write_atomically
 from glassformer.automata import formats
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.learn.architecture import Architecture
+from glassformer.learn.batch import NOT_ASKED, Batch
 from glassformer.learn.evaluation import Score, evaluate
-from glassformer.learn.tasks import NOT_ASKED, Batch, Following, Task, task_to_json
+from glassformer.learn.objectives import Reading
+from glassformer.learn.tasks import Following, Task, task_to_json
 from glassformer.nn import Transformer, files
 from glassformer.nn.config import ADDED_POSITIONS
 from glassformer.nn.files import Model
@@ -194,7 +196,7 @@ class _Run:
         self.optimiser = torch.optim.AdamW(
             self.weights, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
-        self.step, self.loss, self.seconds = 0, math.nan, 0.0
+        self.step, self.tokens, self.loss, self.seconds = 0, 0, math.nan, 0.0
         self.score: Score | None = None
         self.last_scores: tuple[Score, dict[str, Score]] | None = None
         self.folder: Path | None = None
@@ -226,6 +228,7 @@ class _Run:
         """One step."""
         rng = np.random.default_rng([self.settings.seed, self.step])
         batch = self.task.batch(rng, self.settings.batch)
+        self.tokens += batch.tokens.numel()
         loss = self.loss_of(batch, rng)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -287,7 +290,7 @@ class _Run:
 
     def speed(self) -> float:
         """Tokens learned from in a second."""
-        return self.step * self.settings.batch * self.task.context / max(self.seconds, 1e-9)
+        return self.tokens / max(self.seconds, 1e-9)
 
     # -- the folder ------------------------------------------------------------------------------------
 
@@ -332,6 +335,7 @@ class _Run:
         log = self.folder / "metrics.jsonl"
         told = {
             "step": self.step,
+            "tokens": self.tokens,
             "loss": self.loss,
             "seconds": self.seconds,
             "score": asdict(self.score) if self.score else None,
@@ -358,6 +362,7 @@ class _Run:
                 keys = ("step", "exp_avg", "exp_avg_sq")
                 self.optimiser.state[weights] = {key: tensors[f"{key}.{name}"] for key in keys} if told["step"] else {}
             self.step = whole_number(told["step"], "the step", least=0)
+            self.tokens = whole_number(told.get("tokens", 0), "the number of tokens", least=0)
             self.loss, self.seconds = float(told["loss"]), float(told["seconds"])
             self.score = Score(**told["score"]) if told["score"] else None
             logged = whole_number(told["metrics"], "the length of the log", least=0)
@@ -373,6 +378,8 @@ class _Run:
         documents = {"training.json": files.to_json({**self.described(), "result": trained.to_json()})}
         if isinstance(self.task, Following):
             documents["machine.json"] = formats.dumps(self.task.machine, "json")
+        if isinstance(self.task, Reading):
+            documents["tokenizer.json"] = self.task.text.tokeniser.to_str()
         files.save(self.folder / "model", self.model, documents)
 
 

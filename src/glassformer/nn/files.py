@@ -22,14 +22,16 @@ from glassformer.errors import InputError
 from glassformer.nn.config import Config
 from glassformer.nn.recurrent import LSTM, LSTMConfig
 from glassformer.nn.transformer import Transformer
+from glassformer.nn.translator import Translator, TranslatorConfig
 
 FORMAT: Final = "glassformer model, version 1"
 LARGEST_DOCUMENT: Final = 16 * 2**20  # bytes of a JSON file
 
-Model: TypeAlias = Transformer | LSTM
-KINDS: Final[dict[str, tuple[type[Config] | type[LSTMConfig], type[Model]]]] = {
+Model: TypeAlias = Transformer | LSTM | Translator
+KINDS: Final[dict[str, tuple[type[Config | LSTMConfig | TranslatorConfig], type[Model]]]] = {
     "transformer": (Config, Transformer),
     "lstm": (LSTMConfig, LSTM),
+    "translator": (TranslatorConfig, Translator),
 }
 """What a folder can hold: the class of its config, and that of the model."""
 

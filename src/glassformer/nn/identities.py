@@ -6,6 +6,7 @@ queries; a residual lets a sublayer stand alone, or be there and do nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -30,6 +31,9 @@ def with_scale_absorbed(model: Transformer) -> Transformer:
     """The same with unscaled scores: 1/√(head width) is in the queries."""
     if not model.config.scaled:
         return model
+    roots = [shape.head_width**0.5 for shape in model.config.blocks if shape.heads]
+    if model.config.attention == "hardmax" and any(math.frexp(root)[0] != 0.5 for root in roots):
+        raise InputError("dividing queries by a root that is no power of two is rounded, which may break a hardmax tie")
     weights = {name: value.clone() for name, value in model.state_dict().items()}
     for i, shape in enumerate(model.config.blocks):
         for name in ("W_Q", "b_Q") if shape.heads else ():
@@ -57,7 +61,7 @@ def regrouped(model: Transformer) -> Transformer:
         if shapes and not shapes[-1].mlp and not shape.heads:
             shapes[-1] = replace(shapes[-1], mlp=shape.mlp)
             moved[-1].append((i, MLP))
-        else:
+        elif shape.heads or shape.mlp:
             shapes.append(shape)
             moved.append([(i, (*ATTENTION, *MLP))])
     return remade(model, shapes, gathered(model, moved))
@@ -65,9 +69,10 @@ def regrouped(model: Transformer) -> Transformer:
 
 def filled_with_zeros(model: Transformer) -> Transformer:
     """Both halves in every block: those that were absent have weights of 0, so that only the residual is left."""
-    if model.config.norm != "none" and model.config.norm_place == "post":
+    absent = any(not (shape.heads and shape.mlp) for shape in model.config.blocks)
+    if absent and model.config.norm != "none" and model.config.norm_place == "post":
         raise InputError("a norm after the residual would act on a sublayer that does nothing: only pre-norm, or none")
-    heads, width = max(((s.heads, s.head_width) for s in model.config.blocks if s.heads), default=(1, 1))
+    heads, width = max(((s.heads, s.head_width) for s in model.config.blocks if s.heads), default=(1, 2))
     mlp = max((s.mlp for s in model.config.blocks if s.mlp), default=(1,))
     shapes = [
         BlockShape(s.heads or heads, s.head_width if s.heads else width, s.mlp or mlp) for s in model.config.blocks

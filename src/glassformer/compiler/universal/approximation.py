@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,24 +13,29 @@ import torch
 
 from glassformer.compiler.universal.contextual import is_contextual
 from glassformer.compiler.universal.functions import (
-    FUNCTIONS,
     Distance,
     Function,
     Sequences,
-    checked,
-    distance,
+    apart,
+    check_measure,
+    function_of,
+    name_of,
     order_matters,
+    sequences_of,
 )
 from glassformer.compiler.universal.grid import Grid
 from glassformer.compiler.universal.layers import HEADS, UNITS, Layers, Ordinary, Tell, soften
-from glassformer.compiler.universal.proof import RAMP, Contexts, Proof, blocks_needed, contexts, prove
-from glassformer.errors import InputError, whole_number
+from glassformer.compiler.universal.proof import RAMP, Contexts, Proof, blocks_needed, contexts, far_away, prove
+from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.nn import Transformer, files
 
 MOST_BLOCKS: Final = 200_000
 """More blocks than this are refused, unless more are asked for."""
 MOST_IN_A_TRANSFORMER: Final = 1000
 """Up to so many blocks become the one Transformer, which has an object for each."""
+EXACT_ENOUGH: Final = 1e-6
+"""How far g may be from f̄ on the grid."""
+FINEST: Final = 2.0**-20
 AT_ONCE: Final = 4096
 """Sequences that are computed together."""
 
@@ -54,17 +59,18 @@ class Plan:
         return asdict(self)
 
 
-def plan(d: int, n: int, delta: float, positions: bool = True, most_blocks: int = MOST_BLOCKS) -> Plan:
+def plan(d: int, n: int, delta: float, positions: bool, most_blocks: int = MOST_BLOCKS) -> Plan:
     """How many blocks, parameters and bits it takes."""
     grid = grid_of(d, n, delta, positions)
+    whole_number(most_blocks, "the most blocks", least=1)
     blocks, bits, refusal = blocks_needed(grid), None, None
     if blocks > most_blocks:
         formula = (
             f"{d}·{n}·K + {n}·D + 1 + {n}·D^{n} + {d}" if positions else f"{d}·K + D + 1 + {n}·C(D, {n}) + {3 * d}"
         )
         refusal = (
-            f"d = {d}, n = {n}, δ = 1/{grid.cells} takes {formula} = {blocks:,} blocks (K = {grid.cells}, D = "
-            f"{grid.columns:,}); the limit is {most_blocks:,}"
+            f"d = {d}, n = {n}, δ = 1/{grid.cells} takes {formula} = {counted(blocks)} blocks (K = "
+            f"{grid.cells}, D = {counted(grid.columns)}); the limit is {most_blocks:,}"
         )
     else:
         try:
@@ -85,14 +91,25 @@ def plan_for(
 ) -> Plan:
     """The largest δ for which f̄ is within ε of f, as far as random sequences show, with what it takes."""
     asked = function_of(f, d, n)
-    with_positions = needs_positions(asked, d, n, positions)
+    if not finite_number(epsilon, "ε", least=0) > 0:
+        raise InputError("ε is above 0: no δ makes f̄ equal to f")
+    check_measure(p, 2, 0)
+    choices = [True] if needs_positions(asked, d, n, positions) else [False, True] if positions is None else [False]
     cells = 2
     while True:
-        found = plan(d, n, 1 / cells, with_positions, most_blocks)
-        apart = distance(asked, grid_of(d, n, 1 / cells, with_positions).constant(asked), d, n, p)
-        if found.refusal or apart.value + apart.error <= epsilon:
-            return found
+        found = [plan(d, n, 1 / cells, choice, most_blocks) for choice in choices if choice or cells**d >= n]
+        for each in found:
+            near = apart(asked, grid_of(d, n, each.delta, each.positions).constant(asked), d, n, p, 4000, 0)
+            if each.refusal is None and near.value + near.error <= epsilon:
+                return each
+        if found and all(each.refusal for each in found):
+            return replace(found[-1], refusal=f"f̄ comes not within {epsilon:g} of f before {found[-1].refusal}")
         cells *= 2
+
+
+def counted(number: int) -> str:
+    """A number of things, in digits as long as somebody could read them."""
+    return f"{number:,}" if number < 10**30 else f"about 10^{len(hex(number)[2:]) * 1.2041:.0f}"
 
 
 def parameters_of_a_block(d: int) -> int:
@@ -103,19 +120,16 @@ def parameters_of_a_block(d: int) -> int:
 def grid_of(d: int, n: int, delta: float, positions: bool) -> Grid:
     """The grid with cells of side δ, which must be 1/2, 1/4, 1/8 …"""
     d, n = whole_number(d, "d", least=1), whole_number(n, "n", least=1)
-    cells = round(1 / delta) if isinstance(delta, (int, float)) and 0 < delta < 1 else 0
-    if cells < 2 or 1 / cells != delta or cells & (cells - 1) or cells > 2**20:
-        raise InputError(f"δ is 1/2, 1/4, 1/8, … (powers of two are exact), not {delta!r}")
+    if not isinstance(positions, bool):
+        raise InputError(f"positions is true or false, not {positions!r}")
+    try:
+        side = float(delta)
+    except (TypeError, ValueError, OverflowError):
+        side = 0.0
+    cells = round(1 / side) if FINEST <= side < 1 else 0
+    if cells < 2 or 1 / cells != side or cells & (cells - 1):
+        raise InputError(f"δ is 1/2, 1/4, 1/8, … (powers of two are exact) down to 2⁻²⁰, not {delta!r}")
     return Grid(d, n, cells, positions)
-
-
-def function_of(f: str | Callable[[Any], Any], d: int, n: int) -> Function:
-    """The function of this name, or the given one."""
-    if isinstance(f, str):
-        if f not in FUNCTIONS:
-            raise InputError(f"there is no function {f!r}; those with names are {', '.join(FUNCTIONS)}")
-        return FUNCTIONS[f]
-    return checked(f, d, n)
 
 
 def needs_positions(f: Function, d: int, n: int, positions: bool | None) -> bool:
@@ -146,6 +160,7 @@ class Stages:
 class Certificate:
     """What was counted, checked and measured."""
 
+    function: str
     d: int
     n: int
     delta: float
@@ -157,7 +172,7 @@ class Certificate:
     contextual: bool
     """Whether all ids of the whole grid are different, as the built layers compute them."""
     grid_error: float
-    """The largest |g − f̄| on the grid (on some of it, if it is large), of the ordinary transformer."""
+    """The largest |g − f̄| of the ordinary transformer on `grid_tried` of the `grid_sequences` of the grid."""
     modified_grid_error: float
     """The same of the modified one."""
     p: float
@@ -169,6 +184,15 @@ class Certificate:
     """The half-width of its 95 % interval."""
     tail: float
     """What the ramps of the quantiser, which random sequences do not meet, can add to d_p at most."""
+    samples: int
+    seed: int
+    grid_tried: int
+    grid_sequences: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is as it has to be: the count, the mapping, and the values on the grid."""
+        return self.blocks == self.formula_blocks and self.contextual and self.grid_error <= EXACT_ENOUGH
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -228,6 +252,7 @@ def approximate(
     `f` takes arrays [batch, d, n] (or [d, n]), or is the name of one of FUNCTIONS. Without positions the order of
     columns makes no difference, and sequences with two columns in one cell become 0.
     """
+    check_measure(p, samples, seed)
     asked = function_of(f, d, n)
     with_positions = needs_positions(asked, d, n, positions)
     planned = plan(d, n, delta, with_positions, most_blocks)
@@ -235,13 +260,10 @@ def approximate(
         raise InputError(planned.refusal)
     grid = grid_of(d, n, delta, with_positions)
     known = contexts(grid)
-    values = asked(grid.middles)
-    if not np.isfinite(values).all():
-        raise InputError("the function is not finite in the middle of every cell")
-    proof = prove(known, values)
+    proof = prove(known, asked(grid.middles))
     blocks = soften(proof.layers, grid.weights, grid.delta)
     stages = stages_of(asked, grid, proof.layers, blocks, tell)
-    certificate = measured(asked, grid, known, proof, stages, planned, p, samples, seed)
+    certificate = measured(name_of(f), asked, grid, proof, stages, planned, p, samples, seed)
     return Approximation(asked, grid, known, proof, blocks, certificate)
 
 
@@ -249,11 +271,10 @@ def stages_of(f: Function, grid: Grid, layers: Layers, blocks: Ordinary, tell: T
     """f̄, and the two transformers that compute it."""
 
     def by_columns(x: Sequences, run: Callable[[Any], Any]) -> Sequences:
-        x = np.asarray(x, dtype=float)
-        if x.ndim != 3 or x.shape[1:] != (grid.d, grid.n) or not np.isfinite(x).all():
+        x = sequences_of(x, grid.d, grid.n)
+        if x.size and np.abs(x).max() > far_away(grid) / 2:
             raise InputError(
-                f"sequences are finite numbers [batch, {grid.d}, {grid.n}]; these are {list(x.shape)}"
-                + ("" if np.isfinite(x).all() else ", and not all finite")
+                f"entries lie between 0 and 1; those beyond ±{far_away(grid) // 2:,} are not even sent to 0"
             )
         columns = np.ascontiguousarray((x + grid.shift).transpose(0, 2, 1))
         parts = [run(columns[i : i + AT_ONCE]) for i in range(0, len(columns), AT_ONCE)]
@@ -265,13 +286,14 @@ def stages_of(f: Function, grid: Grid, layers: Layers, blocks: Ordinary, tell: T
     def ordinary(x: Sequences) -> Sequences:
         return by_columns(x, lambda part: blocks.run(torch.from_numpy(part), tell).numpy())
 
-    return Stages(grid.constant(f), modified, ordinary)
+    on_the_grid = grid.constant(f)
+    return Stages(lambda x: on_the_grid(sequences_of(x, grid.d, grid.n)), modified, ordinary)
 
 
 def measured(
+    name: str,
     f: Function,
     grid: Grid,
-    known: Contexts,
     proof: Proof,
     stages: Stages,
     planned: Plan,
@@ -286,8 +308,9 @@ def measured(
     target = stages.constant(corners)
     low, high = proof.box
     in_a_ramp = grid.d * grid.n * RAMP
-    apart: Distance = distance(f, stages.ordinary, grid.d, grid.n, p, samples, seed)
+    near: Distance = apart(f, stages.ordinary, grid.d, grid.n, p, samples, seed)
     return Certificate(
+        name,
         grid.d,
         grid.n,
         grid.delta,
@@ -295,13 +318,17 @@ def measured(
         len(proof.layers),
         blocks_needed(grid),
         planned.parameters,
-        known.high.bit_length(),
-        contextual=is_contextual(proof.ids_of(grid.corners))[0],
+        proof.bits,
+        contextual=is_contextual(proof.ids_of, grid.corners)[0],
         grid_error=float(np.abs(stages.ordinary(corners) - target).max()),
         modified_grid_error=float(np.abs(stages.modified(corners) - target).max()),
         p=p,
-        constant_distance=distance(f, stages.constant, grid.d, grid.n, p, samples, seed).value,
-        distance=apart.value,
-        distance_error=apart.error,
+        constant_distance=apart(f, stages.constant, grid.d, grid.n, p, samples, seed).value,
+        distance=near.value,
+        distance_error=near.error,
         tail=float((in_a_ramp * grid.n * ((high - low) ** p).sum()) ** (1 / p)),
+        samples=samples,
+        seed=seed,
+        grid_tried=len(some),
+        grid_sequences=count,
     )

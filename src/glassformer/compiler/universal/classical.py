@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.compiler.universal.approximation import function_of
-from glassformer.compiler.universal.functions import Sequences, distance
+from glassformer.compiler.universal.functions import Sequences, apart, check_measure, function_of
 from glassformer.errors import whole_number
 
 
@@ -53,6 +52,7 @@ def one_hidden_layer(
     """So many hidden units, fitted to f on four random sequences for each, or 4,000 if that is more."""
     asked = function_of(f, d, n)
     whole_number(units, "the number of units", least=1)
+    check_measure(p, samples, seed)
     rng = np.random.default_rng(seed)
     directions = rng.normal(size=(d * n, units))
     offsets = -np.einsum("eu,ue->u", directions, rng.random((units, d * n)))  # each unit bends at a point of the cube
@@ -60,5 +60,5 @@ def one_hidden_layer(
     hidden = Classical(d, n, directions, offsets, np.zeros((units + 1, d * n)))
     out, *_ = np.linalg.lstsq(hidden.features(x), asked(x).reshape(len(x), -1), rcond=None)
     fitted = Classical(d, n, directions, offsets, out)
-    apart = distance(asked, fitted, d, n, p, samples, seed + 1)
-    return Classical(d, n, directions, offsets, out, apart.value, apart.error)
+    near = apart(asked, fitted, d, n, p, samples, seed + 1)
+    return Classical(d, n, directions, offsets, out, near.value, near.error)

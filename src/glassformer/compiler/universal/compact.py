@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Integer
 
-from glassformer.compiler.universal.approximation import function_of, grid_of, needs_positions
-from glassformer.compiler.universal.functions import Distance, Sequences, distance, run
+from glassformer.compiler.universal.approximation import grid_of, needs_positions
+from glassformer.compiler.universal.functions import Distance, Sequences, apart, check_measure, function_of, run
 from glassformer.compiler.universal.grid import Grid
 from glassformer.errors import InputError, whole_number
 from glassformer.nn import BlockShape, Config, Transformer
@@ -47,6 +47,7 @@ class Compact:
     blocks: int
     parameters: int
     grid_error: float
+    """The largest |g − f̄| over all sequences of the grid."""
     distance: float
     distance_error: float
 
@@ -66,7 +67,8 @@ def compact(
     samples: int = 2000,
     seed: int = 0,
 ) -> Compact:
-    """A transformer with one head and MLPs of so many units that is as close to f as f̄ is."""
+    """One head and MLPs of so many units: as close to f as f̄ is, but for `grid_error`, which rounding adds."""
+    check_measure(p, samples, seed)
     asked = function_of(f, d, n)
     whole_number(units, "the number of units", least=4)
     grid = grid_of(d, n, delta, needs_positions(asked, d, n, positions))
@@ -77,12 +79,11 @@ def compact(
     corners = grid.digits(numbers) * grid.delta + grid.shift
     values = asked((grid.digits(numbers) + 0.5) * grid.delta)
     model = build(grid, corners, values, units)
-    x = np.random.default_rng(seed).choice(len(numbers), min(samples, len(numbers)), replace=False)
-    error = np.abs(run(model, corners[x] - grid.shift) - values[x]).max()
-    apart: Distance = distance(asked, lambda given: run(model, given), d, n, p, samples, seed)
+    error = np.abs(run(model, corners - grid.shift) - values).max()
+    near: Distance = apart(asked, lambda given: run(model, given), d, n, p, samples, seed)
     blocks = len(model.config.blocks)
     inside = sum(w.numel() for name, w in model.named_parameters() if name.startswith("blocks."))
-    return Compact(model, grid, units, blocks, inside, float(error), apart.value, apart.error)
+    return Compact(model, grid, units, blocks, inside, float(error), near.value, near.error)
 
 
 def sequences(grid: Grid) -> Integer[np.ndarray, "sequence n"]:

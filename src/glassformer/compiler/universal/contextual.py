@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
+
+from glassformer.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -17,13 +20,18 @@ class Collision:
     value: float
 
 
-def is_contextual(ids: Shaped[np.ndarray, "sequence n"]) -> tuple[bool, Collision | None]:
-    """Whether the ids of these sequences are all different; if not, the collision."""
-    flat = np.asarray(ids).ravel()
-    order = np.argsort(flat, kind="stable")
-    same = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+def is_contextual(mapping: Callable[[Any], Any] | Any, sequences: Any = None) -> tuple[bool, Collision | None]:
+    """Whether a mapping gives all columns of these sequences different ids; if not, the collision.
+
+    The mapping is a function from sequences to ids [sequence, n], or just the ids.
+    """
+    ids = np.asarray(mapping(sequences) if callable(mapping) else mapping)
+    if ids.ndim != 2 or ids.dtype.kind not in "fiu" or not np.isfinite(ids).all():
+        raise InputError(f"ids are finite numbers [sequence, n]; these are {ids.dtype} of the shape {list(ids.shape)}")
+    order = np.argsort(ids, axis=None, kind="stable")
+    flat = ids.ravel()[order]
+    same = np.flatnonzero(flat[1:] == flat[:-1])
     if not len(same):
         return True, None
-    n = ids.shape[1]
-    one, other = (divmod(int(order[same[0] + k]), n) for k in (0, 1))
-    return False, Collision(one, other, float(flat[order[same[0]]]))
+    one, other = (divmod(int(order[same[0] + k]), ids.shape[1]) for k in (0, 1))
+    return False, Collision(one, other, float(flat[same[0]]))

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
-from glassformer.errors import InputError, whole_number
+from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.nn import Transformer
 
 Sequences: TypeAlias = Float[np.ndarray, "batch d n"]
 Function: TypeAlias = Callable[[Sequences], Sequences]
+AT_ONCE: Final = 1024
+"""Sequences that a model computes together."""
+LARGEST_P: Final = 16
 
 
 def mix(x: Sequences) -> Sequences:
@@ -43,37 +47,82 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "prefix-sum": lambda x: np.cumsum(x, axis=2) / x.shape[2],
     "reverse": lambda x: x[:, :, ::-1],
 }
-"""The first three do not care for the order of columns; the others do, and need positions."""
+"""The first three do not care for the order of columns; the others do, and need positions.
+
+(But for sequences of two columns, which `shift` and `reverse` swap: that is the same in any order.)
+"""
+
+
+def function_of(f: str | Callable[[Any], Any], d: int, n: int) -> Function:
+    """The function of this name, or the given one, with sequences of d rows and n columns."""
+    d, n = whole_number(d, "d", least=1), whole_number(n, "n", least=1)
+    if isinstance(f, str):
+        if f not in FUNCTIONS:
+            raise InputError(f"there is no function {f!r}; those with names are {', '.join(FUNCTIONS)}")
+        return FUNCTIONS[f]
+    return checked(f, d, n)
+
+
+def name_of(f: str | Callable[[Any], Any]) -> str:
+    """What to call a function."""
+    return f if isinstance(f, str) else getattr(f, "__name__", type(f).__name__)
 
 
 def checked(f: Callable[[Any], Any], d: int, n: int) -> Function:
-    """A function that is known to give sequences for a batch; one that takes one [d, n] at a time is asked for each."""
+    """A function that gives finite sequences for a batch, or is refused; one of single [d, n] is asked for each.
+
+    It may be both, if it says the same: with axes from the end, as in x[..., ::-1] and axis=-1, it always does.
+    """
     some = np.random.default_rng(0).random((3, d, n))
-    alone = [_one(f, each, d, n) for each in some]
-    try:
-        together = np.asarray(f(some.copy()), dtype=float)
-        batched = together.shape == some.shape and np.allclose(together, np.stack(alone), rtol=1e-9, atol=1e-12)
-    except Exception:  # whatever it says of a batch, it answers one by one
-        batched = False
-    if batched:
-        return lambda x: np.asarray(f(x), dtype=float)
-    return lambda x: np.stack([_one(f, each, d, n) for each in x]) if len(x) else np.zeros_like(x)
-
-
-def _one(f: Callable[[Any], Any], x: Float[np.ndarray, "d n"], d: int, n: int) -> Float[np.ndarray, "d n"]:
-    """The value of one sequence, given alone or, if that does not work, as a batch of one."""
-    for given in (x, x[None]):
-        try:
-            value = np.asarray(f(given.copy()), dtype=float)
-        except Exception as error:
-            said = f"{type(error).__name__}: {error}"
-            continue
-        if value.shape == given.shape:
-            if not np.isfinite(value).all():
-                raise InputError(f"the function gives {value.tolist()} for {x.tolist()}: it must be finite on [0, 1)")
-            return value.reshape(d, n)
-        said = f"it gives the shape {list(value.shape)} for {list(given.shape)}"
+    together, said = _tried(f, some)
+    apart = [_tried(f, some[i : i + 1])[0] for i in range(len(some))]
+    alone = [_tried(f, each)[0] for each in some]
+    is_of_batches = together is not None and all(
+        one is not None and np.allclose(one[0], of_all) for one, of_all in zip(apart, together, strict=True)
+    )
+    is_of_one = all(value is not None for value in alone)
+    if is_of_batches and is_of_one and not np.allclose(together, alone):
+        raise InputError(
+            f"the function means one thing for arrays [batch, {d}, {n}] and another for [{d}, {n}]: write it with axes "
+            "from the end, as in x[..., ::-1] and axis=-1"
+        )
+    if is_of_batches:
+        return partial(_asked, f)
+    if is_of_one:
+        return lambda x: np.stack([_asked(f, each) for each in x]) if len(x) else np.zeros_like(x)
+    if together is not None:
+        said = "what it gives for a sequence depends on the others of the batch"
     raise InputError(f"the function must take and give arrays [batch, {d}, {n}], or [{d}, {n}]: {said}")
+
+
+def _tried(f: Callable[[Any], Any], x: Any) -> tuple[Any, str]:
+    """The value, if there is one; and if not, why. What is not finite is wrong in any case."""
+    try:
+        return _asked(f, x), ""
+    except NotFiniteError:
+        raise
+    except Exception as error:
+        return None, str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+
+
+def _asked(f: Callable[[Any], Any], x: Any) -> Any:
+    """The value, of the right shape and finite; the function may change its own copy of x."""
+    value = np.asarray(f(x.copy()))
+    if value.shape != x.shape or value.dtype.kind not in "fiub":
+        kind = "" if value.dtype.kind in "fiub" else f" of {value.dtype}"
+        raise InputError(f"it gives the shape {list(value.shape)}{kind} for {list(x.shape)}")
+    if not np.isfinite(value).all():
+        where = tuple(np.argwhere(~np.isfinite(value))[0].tolist())
+        raise NotFiniteError(
+            f"the function must be finite on [0, 1); it gives {value[where]} at {where} of {x.round(4).tolist()}"
+            if x.size <= 100
+            else f"the function must be finite on [0, 1); it gives {value[where]}"
+        )
+    return value.astype(float)
+
+
+class NotFiniteError(InputError):
+    """A function that has no value somewhere."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +133,38 @@ class Distance:
     error: float
 
 
-def distance(f: Function, g: Function, d: int, n: int, p: float = 2.0, samples: int = 4000, seed: int = 0) -> Distance:
+def distance(
+    f: str | Callable[[Any], Any],
+    g: str | Callable[[Any], Any],
+    d: int,
+    n: int,
+    p: float = 2.0,
+    samples: int = 4000,
+    seed: int = 0,
+) -> Distance:
     """d_p(f, g) = (∫ ‖f(X) − g(X)‖_p^p dX)^{1/p} over [0, 1)^{d×n}."""
-    if not 1 <= p < np.inf:
-        raise InputError(f"p is a number from 1 on, and finite; not {p!r}")
-    x = np.random.default_rng(seed).random((whole_number(samples, "the number of samples", least=2), d, n))
-    powers = (np.abs(f(x) - g(x)) ** p).sum(axis=(1, 2))
-    mean, deviation = float(powers.mean()), float(powers.std(ddof=1)) / samples**0.5
-    if mean == 0:
+    return apart(function_of(f, d, n), function_of(g, d, n), d, n, p, samples, seed)
+
+
+def apart(f: Function, g: Function, d: int, n: int, p: float, samples: int, seed: int) -> Distance:
+    """The same of functions that were checked."""
+    check_measure(p, samples, seed)
+    x = np.random.default_rng(seed).random((samples, d, n))
+    errors = np.abs(f(x) - g(x))
+    largest = float(errors.max())
+    if largest == 0:
         return Distance(0.0, 0.0)
-    return Distance(mean ** (1 / p), 1.96 * deviation * mean ** (1 / p - 1) / p)
+    powers = ((errors / largest) ** p).sum(axis=(1, 2))
+    mean, deviation = float(powers.mean()), float(powers.std(ddof=1)) / samples**0.5
+    return Distance(largest * mean ** (1 / p), largest * 1.96 * deviation * mean ** (1 / p - 1) / p)
+
+
+def check_measure(p: float, samples: int, seed: int) -> None:
+    """Refuse what no distance is measured with; for a large p a few sequences would decide, and no interval hold."""
+    if not 1 <= finite_number(p, "p", least=1) <= LARGEST_P:
+        raise InputError(f"p is a number from 1 to {LARGEST_P}, not {p!r}")
+    whole_number(samples, "the number of samples", least=2)
+    whole_number(seed, "the seed", least=0)
 
 
 @dataclass(frozen=True)
@@ -110,22 +181,39 @@ def order_matters(f: Function, d: int, n: int, tries: int = 200, seed: int = 0) 
     x = rng.random((tries, d, n))
     orders = rng.permuted(np.tile(np.arange(n), (tries, 1)), axis=1)
     moved = np.take_along_axis(f(np.take_along_axis(x, orders[:, None], axis=2)), np.argsort(orders)[:, None], axis=2)
-    wrong = np.abs(moved - f(x)).max(axis=(1, 2)) > 1e-9  # sums in another order are rounded otherwise
+    value = f(x)
+    rounding = 1e-9 * np.abs(value).max()  # sums in another order are rounded otherwise
+    wrong = np.abs(moved - value).max(axis=(1, 2)) > rounding
     if not wrong.any():
         return None
     i = int(wrong.argmax())
     return Counterexample(x[i], tuple(orders[i].tolist()))
 
 
-def is_equivariant(f: Callable[[Any], Any], d: int, n: int) -> tuple[bool, Counterexample | None]:
+def is_equivariant(f: str | Callable[[Any], Any], d: int, n: int) -> tuple[bool, Counterexample | None]:
     """Whether the order of columns makes no difference, as far as random sequences show, and if it does, where."""
-    found = order_matters(checked(f, d, n), d, n)
+    found = order_matters(function_of(f, d, n), d, n)
     return found is None, found
 
 
-def run(model: Transformer, x: Sequences) -> Sequences:
+def sequences_of(x: Any, d: int, n: int) -> Sequences:
+    """Sequences as they should be, or what is wrong with them."""
+    try:
+        found: Sequences = np.asarray(x, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sequences are finite numbers [batch, {d}, {n}]: {error}") from None
+    if found.ndim != 3 or found.shape[1:] != (d, n) or not np.isfinite(found).all():
+        raise InputError(
+            f"sequences are finite numbers [batch, {d}, {n}]; these are {list(found.shape)}"
+            + ("" if np.isfinite(found).all() else ", and not all finite")
+        )
+    return found
+
+
+def run(model: Transformer, x: Any) -> Sequences:
     """A model of vectors as a function of arrays [batch, d, n]."""
+    given = sequences_of(x, model.config.width, model.config.context)
+    columns = torch.from_numpy(np.ascontiguousarray(given.transpose(0, 2, 1))).to(model.dtype)
     with torch.no_grad():
-        columns = torch.from_numpy(np.ascontiguousarray(x.transpose(0, 2, 1)))
-        value: Sequences = model(columns).numpy().transpose(0, 2, 1)
-        return value
+        value: Sequences = torch.cat([model(part) for part in columns.split(AT_ONCE)]).numpy().transpose(0, 2, 1)
+    return value

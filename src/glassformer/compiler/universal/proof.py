@@ -1,7 +1,7 @@
 """The construction of Yun et al. (ICLR 2020), stage by stage: quantise, tell sequences apart, write their values.
 
-Everything is a sum or a difference of multiples of powers of two, so it is exact in float64 as long as the ids fit in
-50 bits. Cells and ids are gone through from the top down: whatever is above is done with, and the ReLUs of what is
+Everything is a sum or a difference of multiples of powers of two, so it is exact in float64 as long as the ids are not
+too large. Cells and ids are gone through from the top down: whatever is above is done with, and the ReLUs of what is
 below are exactly 0.
 """
 
@@ -21,10 +21,12 @@ from glassformer.errors import InputError
 
 RAMP: Final = 2.0**-40
 """The part of a cell in which the quantiser is on its way to the next."""
+EXACT: Final = 2**50
+"""Ids in units of δ are smaller; half a δ and a sum of two need a bit each of float64's 53."""
 MOST_ENTRIES: Final = 2**27
 """Numbers in the table of all sequences of a grid."""
-BITS: Final = 50
-"""Ids in units of δ are whole numbers of at most so many bits; half a δ and a sum of two need one each."""
+LARGEST: Final = 2**33
+"""Ids and values are smaller: a value that takes the place of an id is rounded to 2⁻²⁰ then, which is below 10⁻⁶."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,15 @@ def contexts(grid: Grid) -> Contexts:
             f"{grid.columns} different columns are fewer than n = {grid.n}, so every sequence repeats one: take a "
             "smaller δ, or positions"
         )
-    if grid.sequence_count * grid.n * grid.d > MOST_ENTRIES or grid.stride ** (grid.n - 1) >> BITS:
+    if grid.sequence_count * grid.n * grid.d > MOST_ENTRIES or grid.stride ** (grid.n - 1) > LARGEST * grid.cells:
         raise too_large(grid)
     shifted = selectively_shifted(grid, grid.ids(grid.corners))
     repeated = -1 if grid.positions or grid.n == 1 else highest_repeated(grid)
-    spread, most = 1, 2 ** (BITS + 2)
-    while spread * int(shifted.max()) < most:
+    spread, most = 1, min(LARGEST * grid.cells, EXACT)
+    while spread * int(shifted.max()) < 4 * most:
         ids = with_largest(shifted, spread)
         if len(np.unique(ids)) == ids.size and int(ids.min()) > (1 + spread) * repeated:
-            if int(ids.max()) >> BITS:
+            if int(ids.max()) >= most:
                 break
             return Contexts(grid, spread, shifted)
         spread *= 2
@@ -78,8 +80,8 @@ def contexts(grid: Grid) -> Contexts:
 def too_large(grid: Grid) -> InputError:
     """The refusal of a grid whose ids cannot be gone through, or not be exact."""
     return InputError(
-        f"the ids of d = {grid.d}, n = {grid.n}, δ = 1/{grid.cells} are too many, or need more than {BITS} bits, which "
-        "float64 does not hold exactly: take a larger δ"
+        f"the ids of d = {grid.d}, n = {grid.n}, δ = 1/{grid.cells} are too many, or so large that float64 does not "
+        "hold values beside them to 10⁻⁶: take a larger δ"
     )
 
 
@@ -181,6 +183,8 @@ class Proof:
     grid: Grid
     parts: dict[str, Layers]
     box: tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]
+    bits: int
+    """Of the largest id in units of δ, raised above the values."""
 
     @cached_property
     def layers(self) -> Layers:
@@ -207,6 +211,11 @@ def prove(known: Contexts, values: Sequences) -> Proof:
     if not grid.positions:
         low, high = np.minimum(low, 0), np.maximum(high, 0)
     raised = above(grid, known, high)
+    if (known.high + raised) * grid.delta >= LARGEST or float(-low.min()) >= LARGEST:
+        size = max(float(high.max()), float(-low.min()))
+        raise InputError(
+            f"values of {size:.3g} are too large to be told from ids exactly: divide the function by a number"
+        )
     offset = np.eye(grid.d)[0] * raised * grid.delta
     everybody = global_shift(grid, known.spread)
     parts = {"quantise": quantise(grid)}
@@ -216,7 +225,7 @@ def prove(known: Contexts, values: Sequences) -> Proof:
         parts |= {"range": leave_range(grid), "selective shift": selective_shifts(grid)}
         parts |= {GLOBAL: together(everybody, zero_others(known), offset), "zeroing": remove_negative(grid)}
     parts |= {"values": write_values(known, raised, values), "clamp": clamp(grid, low, high)}
-    return Proof(grid, parts, (low, high))
+    return Proof(grid, parts, (low, high), (known.high + raised).bit_length())
 
 
 def nothing(grid: Grid) -> Layers:

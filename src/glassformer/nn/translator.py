@@ -1,0 +1,77 @@
+"""An encoder and a decoder, both the one Transformer: the decoder reads the encoder's vectors before its own tokens.
+
+So one attention does what self-attention and cross-attention do, and a translator, too, maps tokens to logits: the
+tokens are the source up to and with the first separator, which all sequences of a batch have at the same place, and
+then what there is of the translation; the logits at the source's positions are asked by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from glassformer.errors import InputError, whole_number
+from glassformer.nn.config import Config
+from glassformer.nn.transformer import Logits, Tokens, Transformer
+
+
+@dataclass(frozen=True)
+class TranslatorConfig:
+    """The shapes of both, and the token that ends a source."""
+
+    encoder: Config
+    decoder: Config
+    separator: int
+
+    def __post_init__(self) -> None:
+        whole_number(self.separator, "the separator", least=0)
+        if self.encoder.outputs != self.decoder.width:
+            raise InputError(f"the decoder reads vectors of {self.decoder.width}, not of {self.encoder.outputs}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "encoder": self.encoder.to_json(),
+            "decoder": self.decoder.to_json(),
+            "separator": self.separator,
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> TranslatorConfig:
+        """The config that `to_json` wrote."""
+        try:
+            encoder, decoder = (Config.from_json(values[name]) for name in ("encoder", "decoder"))
+            return cls(encoder, decoder, values["separator"])
+        except (TypeError, KeyError) as error:
+            raise InputError(f"this is not the config of a translator: {error}") from None
+
+
+class Translator(nn.Module):
+    """tokens [batch, pos] → logits [batch, pos, output]."""
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Transformer(config.encoder)
+        self.decoder = Transformer(config.decoder)
+
+    def forward(self, tokens: Tokens) -> Logits:
+        """Encode the source, and go on behind it."""
+        source, target = self.parted(tokens)
+        read = torch.cat([self.encoder(source), self.decoder.embed(target)], dim=1)
+        logits: Logits = self.decoder(read)
+        return logits
+
+    def parted(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
+        """Source and translation."""
+        ends = (tokens[0] == self.config.separator).nonzero()
+        if not len(ends):
+            raise InputError(f"no token {self.config.separator} says where the source ends")
+        first = int(ends[0]) + 1
+        if not bool((tokens[:, first - 1] == self.config.separator).all()):
+            raise InputError("the sources of a batch have one length")
+        return tokens[:, :first], tokens[:, first:]
