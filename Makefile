@@ -29,6 +29,7 @@ bench: .venv/ready-bench
 	$(BIN)/python benchmarks/build.py
 	$(BIN)/python benchmarks/depth.py
 	$(BIN)/python benchmarks/approximate.py
+	$(BIN)/python benchmarks/similarity.py
 	$(BIN)/python benchmarks/learn.py
 	$(BIN)/python benchmarks/train_throughput.py
 

@@ -315,6 +315,59 @@ def test_what_cannot_be_learned_or_measured_is_refused(shell: Shell, arguments: 
     assert message in shell(*arguments, code=2)[1]
 
 
+SAMPLE = Path(__file__).parent / "data" / "sentences.tsv"
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs on text."""
+    from glassformer.learn import Architecture, Settings, corpora, train
+    from glassformer.learn.objectives import Reading, text_of, tokeniser_of
+
+    folder = tmp_path_factory.mktemp("readers")
+    corpus = corpora.load(SAMPLE, parallel=True)
+    text = text_of(corpus, tokeniser_of(corpus, 330), longest=24)
+    for seed, objective in enumerate(("lm", "mt")):
+        settings = Settings(steps=3, batch=8, evaluation_words=8, seed=seed)
+        train(Reading(text, objective), Architecture(layers=2, width=8, heads=2), settings, folder / objective)
+    return folder
+
+
+def test_text_is_followed_through_the_layers(shell: Shell, readers: Path) -> None:
+    text = ("--text", str(SAMPLE), "--sentences", "250")
+    lm, mt = str(readers / "lm"), str(readers / "mt")
+    few = ("--tokens", "5", "--each", "8", "--clusters", "10")
+    told = shell.json("measure", "information", lm, *text, *few)["layers"]
+    assert [each["layer"] for each in told] == ["embedding", "1", "2"]
+    assert all(0 <= each["plug_in"] <= each["most"] + 1e-9 for each in told)
+    told = shell.json("measure", "similarity", lm, lm, *text)["layers"]
+    assert all(each["pwcca"] == pytest.approx(1) for each in told)
+    assert all(each["pwcca"] < 0.999 for each in shell.json("measure", "similarity", lm, mt, *text)["layers"])
+    assert len(shell.json("measure", "change", mt, *text)["layers"]) == 2
+    assert len(shell.json("measure", "change", mt, *text, "--by", "place")["layers"]) == 10
+    assert "times" in shell("measure", "change", mt, *text, "--by", "frequency")[0]
+    told = shell.json("measure", "influence", mt, *text)["layers"]
+    assert told[0]["replaced"] == pytest.approx(0, abs=1e-6)
+    assert told[2]["replaced"] > 0
+    assert "not by 'x'" in shell("measure", "change", mt, *text, "--by", "x", code=2)[1]
+    assert "read text, not words of a machine" in shell("measure", "heads", lm, code=2)[1]
+
+
+def test_a_model_of_machines_reads_no_text(shell: Shell) -> None:
+    shell("compile", "parity", "--length", "8", "--out", "parity")
+    message = shell("measure", "information", "parity", "--text", str(SAMPLE), code=2)[1]
+    assert "no tokenizer.json" in message
+
+
+def test_corpora_are_listed_and_those_that_are_not_here_say_so(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert shell.json("corpus", "list")["help-en-de"]["here"] is False
+    assert "no corpus 'x'" in shell("corpus", "fetch", "x", code=2)[1]
+    assert "corpus fetch help-en-de" in shell("evolve", "--out", "evo", code=2)[1]
+
+
 def test_a_function_is_approximated(shell: Shell) -> None:
     told = shell.json("approximate", "sort", "--d", "1", "--n", "2", "--delta", "0.25", "--samples", "200")
     assert {"blocks", "formula_blocks", "contextual", "grid_error", "distance", "distance_error"} <= told.keys()

@@ -5,7 +5,31 @@ standard error. Exit codes: 0 done, 1 a check failed, 2 bad input or output that
 No mathematics lives here.
 """
 
-from glassformer.cli import machines, models, approximating, learning, measuring, studying, claims  # noqa: I001  (the order in which --help lists them)
+# isort: off  (the order in which --help lists them)
+from glassformer.cli import (
+    approximating,
+    claims,
+    corpus,
+    learning,
+    machines,
+    measuring,
+    measuring_text,
+    models,
+    studying,
+)
+
+# isort: on
 from glassformer.cli.terminal import app
 
-__all__ = ["app", "approximating", "claims", "learning", "machines", "measuring", "models", "studying"]
+__all__ = [
+    "app",
+    "approximating",
+    "claims",
+    "corpus",
+    "learning",
+    "machines",
+    "measuring",
+    "measuring_text",
+    "models",
+    "studying",
+]

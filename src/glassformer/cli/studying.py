@@ -10,7 +10,46 @@ from rich import box
 
 from glassformer.atomic import write_atomically
 from glassformer.cli.learning import cores, live_table
-from glassformer.cli.terminal import AsJson, Spec, app, err, out, print_json, table_of
+from glassformer.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar, table_of
+
+
+@app.command()
+def evolve(
+    corpus: Annotated[str, typer.Option(help="Parallel text: a file, or the name of a fetched corpus.")] = "help-en-de",
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where models, numbers and figure are kept.")
+    ] = Path("evolution"),
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of each training; default: 1,500.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller models, fewer steps: minutes.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a language model, a masked one and a translator on one text, and follow meaning through their layers.
+
+    Two seeds of each. What was done is kept: the same command goes on where it was stopped.
+    """
+    from dataclasses import asdict, replace
+
+    from glassformer.nn.files import to_json
+    from glassformer.studies.evolution import QUICK, Scale, measure, train_all, verdicts
+
+    scale = replace(QUICK if quick else Scale(), corpus=corpus)
+    scale = scale if steps is None else replace(scale, steps=steps)
+    with progress_bar("training") as advance:
+        accuracy = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
+    with progress_bar("measuring ") as advance:
+        found = measure(scale, folder, accuracy, lambda what, count, of: advance(count, of, what))
+    write_atomically(folder / "evolution.json", to_json(found.to_json()).encode())
+    write_atomically(folder / "evolution.svg", found.draw().encode())
+    told = verdicts(found)
+    if as_json:
+        return print_json({**found.to_json(), "claims": [asdict(verdict) for verdict in told]})
+    table = table_of("claim", "here", "holds", show_lines=True)
+    for verdict in told:
+        table.add_row(verdict.claim, verdict.said, "yes" if verdict.holds else "no")
+    out.print(table)
+    err.print(f"wrote {folder / 'evolution.svg'}")
+    return None
+
 
 study = typer.Typer(no_args_is_help=True, help="Run a whole experiment: a table, a figure, and all runs kept.")
 app.add_typer(study, name="study")

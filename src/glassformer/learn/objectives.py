@@ -31,7 +31,7 @@ MASKED, KEPT, RANDOM = 0.15, 0.1, 0.1
 HELD_OUT: Final = 20
 """Every so manieth sentence is only tested on."""
 
-Sentences: TypeAlias = Integer[np.ndarray, "sentence token"]
+Sentences: TypeAlias = Integer[np.ndarray, "_ _"]
 
 
 def tokeniser_of(corpus: Corpus, vocab: int = 4000) -> Tokenizer:

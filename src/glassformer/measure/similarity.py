@@ -13,14 +13,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import blas
 
 from glassformer.errors import InputError
 
 NEGLIGIBLE: Final = 1e-12
 """Directions with less than this part of the largest variance are rounding: float64 sums keep some 15 digits."""
-AT_ONCE: Final = 2**19
-"""Numbers that are centred together, 4 MiB in float64."""
+AT_ONCE: Final = 2**20
+"""Numbers that are centred together, 8 MiB in float64."""
 KEPT_VARIANCE: Final = 0.99
 """SVCCA looks at the fewest directions that have this part of the variance."""
 
@@ -39,7 +38,7 @@ class Moments:
         width = self.x_width + self.y_width
         self.count = 0
         self.mean: Float[np.ndarray, " width"] = np.zeros(width)
-        self.scatter: Matrix = np.zeros((width, width), order="F")  # only the part above the diagonal is kept
+        self.scatter: Matrix = np.zeros((width, width))
 
     def add(self, x: Vectors, y: Vectors) -> None:
         """See further vectors; row i of x and row i of y are of the same thing."""
@@ -49,13 +48,15 @@ class Moments:
                 f"{list(x.shape)} and {list(y.shape)}"
             )
         rows = max(1, AT_ONCE // len(self.mean))
+        room = np.empty((min(rows, len(x)), len(self.mean)))
         for i in range(0, len(x), rows):
-            both = np.concatenate([x[i : i + rows], y[i : i + rows]], axis=1, dtype=np.float64)
+            both = room[: len(x) - i]
+            both[:, : self.x_width], both[:, self.x_width :] = x[i : i + rows], y[i : i + rows]
             if not np.isfinite(both).all():
                 raise InputError("some of the vectors are not finite")
             mean = both.mean(axis=0)
             both -= mean
-            blas.dsyrk(1.0, both.T, 1.0, self.scatter, overwrite_c=True)
+            self.scatter += both.T @ both
             self._move(len(both), mean)
 
     def merge(self, other: Moments) -> None:
@@ -68,22 +69,25 @@ class Moments:
     def _move(self, count: int, mean: Float[np.ndarray, " width"]) -> None:
         """Chan's rule: beside the scatter of both there is what the distance of their means adds."""
         both = self.count + count
-        if not both:
+        if not self.count or not count:
+            self.mean, self.count = mean if count else self.mean, both
             return
         apart = mean - self.mean
-        blas.dsyr(self.count * count / both, apart, a=self.scatter, overwrite_a=True)
+        part = apart * (self.count * count / both)
+        for i, row in enumerate(self.scatter):
+            row += part[i] * apart
         self.mean = self.mean + apart * (count / both)
         self.count = both
 
     @property
     def xx(self) -> Matrix:
         """The covariance of x."""
-        return _mirrored(self.scatter[: self.x_width, : self.x_width] / self.count)
+        return self.scatter[: self.x_width, : self.x_width] / self.count
 
     @property
     def yy(self) -> Matrix:
         """The covariance of y."""
-        return _mirrored(self.scatter[self.x_width :, self.x_width :] / self.count)
+        return self.scatter[self.x_width :, self.x_width :] / self.count
 
     @property
     def xy(self) -> Matrix:
@@ -170,12 +174,6 @@ class Similarity:
         """‖Cov(x, y)‖² / (‖Cov(x, x)‖ ‖Cov(y, y)‖), in Frobenius norm: linear CKA (Kornblith et al. 2019)."""
         below = float(np.linalg.norm(self.moments.xx) * np.linalg.norm(self.moments.yy))
         return float(np.linalg.norm(self.moments.xy)) ** 2 / below if below else 0.0
-
-
-def _mirrored(above: Matrix) -> Matrix:
-    """The symmetric matrix of which this is the part above the diagonal."""
-    whole: Matrix = np.triu(above) + np.triu(above, 1).T
-    return whole
 
 
 def whitened(covariance: Matrix) -> Whitened:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from jaxtyping import Int
+from torch import Tensor, nn
 
 from glassformer.errors import InputError, whole_number
 from glassformer.nn.config import Config
@@ -66,7 +67,7 @@ class Translator(nn.Module):
         logits: Logits = self.decoder(read)
         return logits
 
-    def parted(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
+    def parted(self, tokens: Tokens) -> tuple[Int[Tensor, "batch source"], Int[Tensor, "batch target"]]:
         """Source and translation."""
         ends = (tokens[0] == self.config.separator).nonzero()
         if not len(ends):

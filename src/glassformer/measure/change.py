@@ -1,0 +1,140 @@
+"""How much do vectors change from layer to layer (S3.5), and how much does one token move the others?
+
+Change is 1 − PWCCA between successive layers, of all tokens or of groups of them (by frequency, by place). Influence is
+how far, by 1 − cosine, the vectors of other tokens move when one is replaced by another or dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from glassformer.errors import InputError
+from glassformer.measure.layers import Layers, Seen, Tokens, seen
+from glassformer.measure.similarity import Moments, Similarity
+
+ENOUGH: Final = 10
+"""Vectors for each of their dimensions: with fewer, chance alone makes them correlate."""
+
+Groups: TypeAlias = Callable[[Seen], Integer[np.ndarray, " sample"]]
+"""Gives each token of a batch the number of its group, or −1."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one step, from a layer to the next, changes in a group of tokens."""
+
+    before: str
+    after: str
+    group: str
+    distance: float | None
+    """1 − PWCCA, or nothing if there are too few vectors to tell."""
+    samples: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+def change(
+    layers: Layers, batches: Iterable[Tokens], names: tuple[str, ...] = ("all",), group_of: Groups | None = None
+) -> list[Change]:
+    """The change from each layer to the next, for each of the named groups."""
+    steps = list(zip(layers.names, layers.names[1:], strict=False))
+    moments: dict[tuple[int, int], Moments] = {}
+    for batch in seen(layers, batches):
+        groups = np.zeros(len(batch.tokens), dtype=int) if group_of is None else group_of(batch)
+        for group in range(len(names)):
+            which = groups == group
+            for step, (x, y) in enumerate(zip(batch.vectors, batch.vectors[1:], strict=False)):
+                own = moments.setdefault((step, group), Moments(x.shape[1], y.shape[1]))
+                own.add(x[which], y[which])
+    if not moments:
+        raise InputError("there is no text to look at")
+    found = []
+    for step, (before, after) in enumerate(steps):
+        for group, name in enumerate(names):
+            own = moments[step, group]
+            told = own.count >= ENOUGH * max(own.x_width, own.y_width)
+            found.append(Change(before, after, name, 1 - Similarity(own).pwcca if told else None, own.count))
+    return found
+
+
+def by_frequency(counts: Integer[np.ndarray, " token"], parts: int = 4) -> tuple[tuple[str, ...], Groups]:
+    """Groups of tokens that make up equal parts of the text, from the most frequent on."""
+    order = np.argsort(-counts, kind="stable")
+    reached = np.cumsum(counts[order]) / max(1, counts.sum())
+    group = np.empty(len(counts), dtype=int)
+    group[order] = np.minimum((reached - 1e-12) * parts, parts - 1).astype(int)
+    names = []
+    for i in range(parts):
+        inside = counts[(group == i) & (counts > 0)]
+        names.append(f"{inside.min():,} to {inside.max():,} times" if len(inside) else "never")
+    return tuple(names), lambda batch: group[batch.tokens]
+
+
+def by_place(edges: tuple[int, ...] = (1, 2, 4, 8, 16)) -> tuple[tuple[str, ...], Groups]:
+    """Groups of tokens by where they stand: from each edge to the next."""
+    ends = [*(str(edge - 1) for edge in edges[1:]), "…"]
+    names = tuple(f"{a} to {b}" if str(a) != b else str(a) for a, b in zip(edges, ends, strict=True))
+    return names, lambda batch: np.searchsorted(edges, batch.places, side="right") - 1
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How far one token moves the vectors of the others, at one layer."""
+
+    layer: str
+    replaced: float
+    """When it is replaced by another one: the mean of 1 − cosine, over the others."""
+    dropped: float
+    """When it is left out."""
+    near: float
+    """When it is replaced, over its two neighbours alone."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+def influence(
+    layers: Layers, batches: Iterable[Tokens], vocab: int, special: int = 0, seed: int = 0
+) -> list[Influence]:
+    """One random token of each sentence, neither the first nor the last, is replaced, and dropped.
+
+    The other token is drawn from the vocabulary, but for its first `special` tokens.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    sums: Float[np.ndarray, "layer kind"] = np.zeros((len(layers.names), 3))
+    counts = np.zeros(3)
+    for tokens in batches:
+        if tokens.shape[1] < 4:
+            continue
+        rows, length = torch.arange(len(tokens)), tokens.shape[1]
+        place = torch.randint(1, length - 1, (len(tokens),), generator=generator)
+        other = tokens.clone()
+        other[rows, place] = torch.randint(special, vocab, (len(tokens),), generator=generator)
+        kept = torch.arange(length - 1)[None] + (torch.arange(length - 1)[None] >= place[:, None])
+        with torch.no_grad():
+            plain, replaced, dropped = (layers.run(each) for each in (tokens, other, tokens.gather(1, kept)))
+        elsewhere = torch.arange(length)[None] != place[:, None]
+        beside = (torch.arange(length)[None] - place[:, None]).abs() == 1
+        for i, (x, y, z) in enumerate(zip(plain, replaced, dropped, strict=True)):
+            moved = apart(x, y)
+            gone = apart(x.gather(1, kept[..., None].expand(-1, -1, x.shape[2])), z)
+            sums[i] += [float(moved[elsewhere].sum()), float(gone.sum()), float(moved[beside].sum())]
+        counts += [int(elsewhere.sum()), kept.numel(), int(beside.sum())]
+    if not counts[0]:
+        raise InputError("there is no sentence of four tokens or more to look at")
+    return [Influence(name, *map(float, row / counts)) for name, row in zip(layers.names, sums, strict=True)]
+
+
+def apart(x: Float[Tensor, "sentence pos width"], y: Float[Tensor, "sentence pos width"]) -> Tensor:
+    """1 − cosine of vectors at the same place."""
+    return 1 - torch.nn.functional.cosine_similarity(x, y, dim=-1)

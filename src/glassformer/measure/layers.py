@@ -1,0 +1,55 @@
+"""The vectors of every layer, batch by batch: what instruments for text look at, whatever model they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Integer
+from torch import Tensor
+
+from glassformer.nn import Transformer
+
+Tokens: TypeAlias = Int[Tensor, "sentence pos"]
+Vectors: TypeAlias = Float[np.ndarray, "_ _"]
+
+
+@dataclass(frozen=True)
+class Layers:
+    """What is measured: the names of the layers, and what gives their vectors [sentence, pos, width] for tokens."""
+
+    names: tuple[str, ...]
+    run: Callable[[Tokens], list[Tensor]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One batch, position after position: tokens, where they stand, and each layer's vectors of them."""
+
+    tokens: Integer[np.ndarray, " sample"]
+    places: Integer[np.ndarray, " sample"]
+    vectors: list[Vectors]
+
+
+def layers_of(model: Transformer) -> Layers:
+    """The residual stream: what enters the first block, and what leaves each."""
+    last = range(len(model.config.blocks))
+    hooks = ["blocks.0.hook_resid_pre", *(f"blocks.{i}.hook_resid_post" for i in last)]
+
+    def run(tokens: Tokens) -> list[Tensor]:
+        trace = model.trace(tokens, hooks)
+        return [trace[name] for name in hooks]
+
+    return Layers(("embedding", *(str(i + 1) for i in last)), run)
+
+
+def seen(layers: Layers, batches: Iterable[Tokens]) -> Iterator[Seen]:
+    """All batches, one after the other; nothing is kept."""
+    for tokens in batches:
+        with torch.no_grad():
+            vectors = [value.flatten(0, 1).float().numpy() for value in layers.run(tokens)]
+        places = np.broadcast_to(np.arange(tokens.shape[1]), tokens.shape)
+        yield Seen(tokens.numpy().ravel(), places.ravel(), vectors)

@@ -1,0 +1,289 @@
+"""How meaning moves through the layers (S3.1 – S3.5): one architecture, three objectives, two seeds, one text.
+
+Trains a language model, a masked one and a translator on the same sentences, and measures, layer by layer, what vectors
+tell about tokens, how far the tasks are apart beside two seeds of one, and how much each layer changes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import Queue
+from statistics import fmean
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from glassformer.learn import Architecture, Settings, corpora, train
+from glassformer.learn.objectives import MASK, OBJECTIVES, SPECIAL, Reading, Text, text_of, tokeniser_of
+from glassformer.measure.change import change
+from glassformer.measure.identity import ABSENT, frequent, gather, information_by_layer
+from glassformer.measure.layers import Layers, Tokens, layers_of, seen
+from glassformer.measure.similarity import Moments, Similarity
+from glassformer.nn import Transformer, files
+from glassformer.nn.translator import Translator
+from glassformer.report.chart import Panel, draw_charts
+
+Curve = dict[str, float]
+"""A number for each layer."""
+Told = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is trained and measured."""
+
+    corpus: str = "help-en-de"
+    vocab: int = 4000
+    longest: int = 40
+    layers: int = 6
+    width: int = 128
+    heads: int = 4
+    steps: int = 1500
+    batch: int = 64
+    seeds: int = 2
+    tokens: int = 300
+    """Frequent tokens that information is measured on, and how many vectors of each."""
+    each: int = 60
+    clusters: int = 600
+    sentences: int = 3000
+    """Sentences that distances and change are measured on."""
+
+
+QUICK: Final = Scale(
+    vocab=1500, longest=24, layers=4, width=64, steps=600, tokens=100, each=40, clusters=200, sentences=1500
+)
+NAMES: Final = {"lm": "LM", "mlm": "MLM", "mt": "MT"}
+
+
+def text_for(scale: Scale) -> Text:
+    """The text; the same for the same scale."""
+    corpus = corpora.load(scale.corpus, parallel=True)
+    return text_of(corpus, tokeniser_of(corpus, scale.vocab), scale.longest)
+
+
+def train_one(scale: Scale, objective: str, seed: int, folder: Path, steps: Queue[int] | None = None) -> float:
+    """One training, gone on with if it was begun; how often it is right on sentences that were held out."""
+    settings = Settings(steps=scale.steps, batch=scale.batch, seed=seed, evaluate_every=max(1, scale.steps // 4))
+    architecture = Architecture(layers=scale.layers, width=scale.width, heads=scale.heads)
+    reading, told = Reading(text_for(scale), objective), 0
+
+    def tell(step: int, loss: float, accuracy: float | None) -> None:
+        nonlocal told
+        if steps is not None and (step >= told + 10 or step == scale.steps):
+            steps.put(step - told)
+            told = step
+
+    trained = train(reading, architecture, settings, folder / f"{objective}-{seed}", resume=True, progress=tell)
+    return trained.score.accuracy
+
+
+def train_all(scale: Scale, folder: Path, workers: int, tell: Told = lambda what, count, of: None) -> dict[str, float]:
+    """All trainings, as many at once as there are workers; how often each is right, by name."""
+    wanted = [(objective, seed) for seed in range(scale.seeds) for objective in OBJECTIVES]
+    spawned, done = multiprocessing.get_context("spawn"), 0
+    with spawned.Manager() as manager, ProcessPoolExecutor(workers, spawned) as pool:
+        steps = manager.Queue()
+        try:
+            runs = {pool.submit(train_one, scale, *what, folder, steps): what for what in wanted}
+            while wait(runs, timeout=1, return_when=FIRST_EXCEPTION).not_done:
+                while not steps.empty():
+                    done += steps.get()
+                tell("training", done, scale.steps * len(wanted))
+                if any(run.done() and run.exception() for run in runs):
+                    break
+            return {f"{objective}-{seed}": run.result() for run, (objective, seed) in runs.items()}
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def encoder(folder: Path) -> Transformer:
+    """The model that reads the sentences."""
+    model, _ = files.load(folder / "model")
+    found = model.encoder if isinstance(model, Translator) else model
+    assert isinstance(found, Transformer)
+    return found.eval()
+
+
+def sentences(text: Text, seed: int = 0, size: int = 64) -> Iterator[Tokens]:
+    """All sentences in a random order of batches, each of one length."""
+    batches = [group[i : i + size] for group in text.sentences.values() for i in range(0, len(group), size)]
+    for i in np.random.default_rng(seed).permutation(len(batches)):
+        yield torch.from_numpy(batches[i].astype(np.int64))
+
+
+def first(batches: Iterator[Tokens], count: int) -> Iterator[Tokens]:
+    """Batches until there are so many sentences."""
+    for batch in batches:
+        yield batch
+        count -= len(batch)
+        if count <= 0:
+            return
+
+
+def labelled(text: Text, what: str, seed: int = 0) -> Iterator[tuple[Tokens, Tokens]]:
+    """Sentences and a label for each position: its token (`input`), the next one, or the one that was masked there."""
+    generator = torch.Generator().manual_seed(seed)
+    for tokens in sentences(text, seed):
+        labels = tokens.clone()
+        if what == "next":
+            labels[:, :-1] = tokens[:, 1:]
+            labels[:, -1] = ABSENT
+            yield tokens, labels
+        elif what == "masked":
+            hidden = (torch.rand(tokens.shape, generator=generator) < 0.15) & (tokens >= len(SPECIAL))
+            yield tokens.masked_fill(hidden, MASK), labels.masked_fill(~hidden, ABSENT)
+        else:
+            yield tokens, labels
+
+
+QUESTIONS: Final = {
+    "LM, its token": ("lm", "input"),
+    "LM, the next token": ("lm", "next"),
+    "MLM, its token": ("mlm", "input"),
+    "MLM, the masked token": ("mlm", "masked"),
+    "MT, its token": ("mt", "input"),
+}
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """What was measured: for each line of each figure the numbers by layer, one curve for each seed or pair."""
+
+    accuracy: dict[str, float]
+    information: dict[str, list[Curve]]
+    errors: dict[str, Curve]
+    """The half-width of the interval of one measurement of information."""
+    distances: dict[str, list[Curve]]
+    changes: dict[str, list[Curve]]
+    most: float
+    """Bits that would tell everything."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+    def draw(self) -> str:
+        """The three figures."""
+        panels = [
+            panel("bits about a token, by layer", self.information, (0.0, self.most)),
+            panel("PWCCA distance between models", self.distances, (0.0, 1.0)),
+            panel("PWCCA distance from the layer before", self.changes, (0.0, 0.5)),
+        ]
+        return draw_charts(panels, "How meaning moves through the layers", "")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim held here, and by what number."""
+
+    claim: str
+    said: str
+    holds: bool
+
+
+def verdicts(found: Evolution) -> list[Verdict]:
+    """The claims S3.1 – S3.5 beside what was measured."""
+    token = {name: means(found.information[f"{name}, its token"]) for name in NAMES.values()}
+    spread = {name: max(found.errors[f"{name}, its token"].values()) for name in token}
+    lm, mlm = token["LM"], token["MLM"]
+    lowest = min(mlm[1:-1], default=mlm[0])
+    apart = {name: fmean(means(curves)[1:]) for name, curves in found.distances.items()}
+    floors = [value for name, value in apart.items() if name.startswith("two seeds")]
+    moves = {name: means(curves) for name, curves in found.changes.items()}
+    right = ", ".join(f"{name} {value:.3f}" for name, value in found.accuracy.items())
+    return [
+        Verdict("S3.1", f"right on sentences that were held out: {right}", len(found.accuracy) >= len(NAMES)),
+        Verdict(
+            "S3.2",
+            f"bits of an LM about its token: {lm[1]:.2f} after the first layer, {lm[-1]:.2f} after the last",
+            lm[-1] < lm[1] - spread["LM"],
+        ),
+        Verdict(
+            "S3.3",
+            f"bits of an MLM about its token: {mlm[1]:.2f} after the first layer, {lowest:.2f} at the least, "
+            f"{mlm[-1]:.2f} after the last",
+            lowest < mlm[1] - spread["MLM"] and lowest < mlm[-1] - spread["MLM"],
+        ),
+        Verdict(
+            "S3.4",
+            "PWCCA distance, mean of the layers: " + ", ".join(f"{name} {value:.3f}" for name, value in apart.items()),
+            apart["MLM and MT"] < apart["LM and MT"] and max(floors) < apart["LM and MT"],
+        ),
+        Verdict(
+            "S3.5",
+            "PWCCA distance from layer to layer, mean: "
+            + ", ".join(f"{name} {fmean(values):.3f}" for name, values in moves.items()),
+            all(0 < value < 1 for values in moves.values() for value in values),
+        ),
+    ]
+
+
+def means(curves: list[Curve]) -> list[float]:
+    """The mean of some curves, by layer."""
+    return [fmean(curve[layer] for curve in curves) for layer in curves[0]]
+
+
+def panel(title: str, lines: Mapping[str, list[Curve]], between: tuple[float, float]) -> Panel:
+    """The means of the curves by layer, with bars from the least to the largest."""
+    points, bars = {}, {}
+    for name, curves in lines.items():
+        layers = list(curves[0])
+        values = {layer: [curve[layer] for curve in curves] for layer in layers}
+        at = {layer: 0.0 if layer == "embedding" else float(layer) for layer in layers}
+        points[name] = [(at[layer], fmean(values[layer])) for layer in layers]
+        bars[name] = [(at[layer], min(values[layer]), max(values[layer])) for layer in layers]
+    return Panel(title, "layer", points, bars=bars, between=between)
+
+
+def measure(
+    scale: Scale, folder: Path, accuracy: dict[str, float], tell: Told = lambda what, count, of: None
+) -> Evolution:
+    """All measurements on the trained models in the folder."""
+    text = text_for(scale)
+    counts = np.zeros(text.vocab, dtype=int)
+    for group in text.sentences.values():
+        counts += np.bincount(group.ravel(), minlength=text.vocab)
+    models = {
+        (objective, seed): layers_of(encoder(folder / f"{objective}-{seed}"))
+        for objective in OBJECTIVES
+        for seed in range(scale.seeds)
+    }
+    # a masked token is one of seven, so those that come seven times as often, and more, can be asked for
+    chosen = frequent(counts, scale.tokens, 10 * scale.each, len(SPECIAL))
+    information: dict[str, list[Curve]] = {}
+    errors: dict[str, Curve] = {}
+    for count, (name, (objective, what)) in enumerate(QUESTIONS.items(), start=1):
+        for seed in range(scale.seeds):
+            sample = gather(models[objective, seed], labelled(text, what), chosen, scale.each)
+            found = information_by_layer(sample, scale.clusters, seed)
+            information.setdefault(name, []).append({layer: each.bits for layer, each in found.items()})
+            errors[name] = {layer: each.error for layer, each in found.items()}
+        tell("information", count, len(QUESTIONS))
+    distances: dict[str, list[Curve]] = {}
+    # models of the same seed begin with the same weights: only those of different seeds can be compared
+    pairs = [(one, other) for one, other in itertools.combinations(models, 2) if one[1] != other[1]]
+    for count, (one, other) in enumerate(pairs, start=1):
+        name = f"{NAMES[one[0]]} and {NAMES[other[0]]}" if one[0] != other[0] else f"two seeds of {NAMES[one[0]]}"
+        distances.setdefault(name, []).append(distance(models[one], models[other], text, scale.sentences))
+        tell("distances", count, len(pairs))
+    changes: dict[str, list[Curve]] = {}
+    for (objective, _), layers in models.items():
+        steps = change(layers, first(sentences(text), scale.sentences))
+        changes.setdefault(NAMES[objective], []).append({each.after: each.distance or 0.0 for each in steps})
+    return Evolution(accuracy, information, errors, distances, changes, float(np.log2(len(chosen))))
+
+
+def distance(one: Layers, other: Layers, text: Text, count: int) -> Curve:
+    """1 − PWCCA (the mean of both ways) of the same layer of two models, on the same tokens."""
+    moments: dict[str, Moments] = {}
+    pairs = zip(seen(one, first(sentences(text), count)), seen(other, first(sentences(text), count)), strict=True)
+    for a, b in pairs:
+        for name, x, y in zip(one.names, a.vectors, b.vectors, strict=True):
+            moments.setdefault(name, Moments(x.shape[1], y.shape[1])).add(x, y)
+    return {name: 1 - Similarity(each).symmetric_pwcca for name, each in moments.items()}

@@ -1,0 +1,51 @@
+"""The whole study of the evolution of representations, at the smallest scale."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from glassformer.studies.evolution import NAMES, QUESTIONS, Evolution, Scale, measure, train_all, verdicts
+
+SAMPLE = Path(__file__).parents[1] / "data" / "sentences.tsv"
+TINY = Scale(
+    corpus=str(SAMPLE), vocab=330, longest=24, layers=2, width=8, heads=2, steps=3, batch=8, tokens=5, each=4,
+    clusters=6, sentences=200,
+)  # fmt: skip
+
+
+def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(tmp_path: Path) -> None:
+    accuracy = train_all(TINY, tmp_path, workers=2)
+    assert set(accuracy) == {f"{objective}-{seed}" for objective in NAMES for seed in range(2)}
+    told_steps: list[tuple[int, int]] = []
+    assert train_all(TINY, tmp_path, 2, lambda what, count, of: told_steps.append((count, of))) == accuracy
+    assert {count for count, _ in told_steps} == {0}
+    told = measure(TINY, tmp_path, accuracy)
+    assert set(told.information) == set(QUESTIONS)
+    assert all(len(curves) == 2 for curves in told.information.values())
+    assert set(told.distances) == {
+        "LM and MLM", "LM and MT", "MLM and MT", "two seeds of LM", "two seeds of MLM", "two seeds of MT",
+    }  # fmt: skip
+    assert all(list(curve) == ["embedding", "1", "2"] for curves in told.distances.values() for curve in curves)
+    assert all(0 <= value <= 1 for curves in told.distances.values() for curve in curves for value in curve.values())
+    assert set(told.changes) == set(NAMES.values())
+    ET.fromstring(told.draw())
+    assert [verdict.claim for verdict in verdicts(told)] == [f"S3.{i}" for i in range(1, 6)]
+
+
+def told_of(lm: list[float], mlm: list[float], near: float, far: float) -> list[bool]:
+    layers = ["embedding", "1", "2", "3"]
+
+    def curve(values: list[float]) -> list[dict[str, float]]:
+        return [dict(zip(layers, values, strict=True))]
+
+    information = {"LM, its token": curve(lm), "MLM, its token": curve(mlm), "MT, its token": curve([5, 4, 4, 4])}
+    distances = {"MLM and MT": curve([near] * 4), "LM and MT": curve([far] * 4), "two seeds of LM": curve([0.1] * 4)}
+    changes = {name: [{"1": 0.2, "2": 0.1, "3": 0.1}] for name in NAMES.values()}
+    errors = {name: dict.fromkeys(layers, 0.1) for name in information}
+    accuracy = {"lm-0": 0.3, "mlm-0": 0.3, "mt-0": 0.3}
+    found = Evolution(accuracy, information, errors, distances, changes, 6.0)
+    return [verdict.holds for verdict in verdicts(found)]
+
+
+def test_a_verdict_follows_from_the_numbers() -> None:
+    assert told_of([5, 4.8, 4, 3], [5, 4.8, 4, 4.5], 0.3, 0.5) == [True] * 5
+    assert told_of([5, 4.8, 4, 4.75], [5, 4.8, 4, 3.9], 0.5, 0.4) == [True, False, False, False, True]
