@@ -340,6 +340,8 @@ def test_text_is_followed_through_the_layers(shell: Shell, readers: Path) -> Non
     told = shell.json("measure", "information", lm, *text, *few)["layers"]
     assert [each["layer"] for each in told] == ["embedding", "1", "2"]
     assert all(0 <= each["plug_in"] <= each["most"] + 1e-9 for each in told)
+    told = shell.json("measure", "recovery", lm, *text, *few[:4])["layers"]
+    assert told[0]["token_nearest"] > 0.5
     told = shell.json("measure", "similarity", lm, lm, *text)["layers"]
     assert all(each["pwcca"] == pytest.approx(1) for each in told)
     assert all(each["pwcca"] < 0.999 for each in shell.json("measure", "similarity", lm, mt, *text)["layers"])

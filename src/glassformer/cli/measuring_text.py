@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from tokenizers import Tokenizer
 
+    from glassformer.measure.identity import Sample
     from glassformer.measure.layers import Layers, Tokens
 
 TextFile = Annotated[
@@ -89,13 +90,9 @@ def information(
     as_json: AsJson = False,
 ) -> None:
     """How many bits each layer's vectors tell about the token that they stand for."""
-    from glassformer.learn.objectives import SPECIAL
-    from glassformer.measure.identity import frequent, gather, information_by_layer
+    from glassformer.measure.identity import information_by_layer
 
-    model = reader(folder)
-    chosen = frequent(model.counts(text, sentences), tokens, each, len(SPECIAL))
-    batches = ((batch, batch) for batch in model.batches(text, sentences))
-    found = information_by_layer(gather(model.layers, batches, chosen, each), clusters, seed)
+    found = information_by_layer(sampled(reader(folder), text, sentences, tokens, each), clusters, seed)
     if as_json:
         return print_json({"layers": [{"layer": layer, **value.to_json()} for layer, value in found.items()]})
     table = table_of("layer", "bits", "±", "as counted", "shuffled", "held out", "most")
@@ -104,6 +101,39 @@ def information(
         table.add_row(layer, *(f"{number:.2f}" for number in numbers))
     out.print(table)
     return None
+
+
+@measure.command()
+def recovery(
+    folder: AnyFolder,
+    text: TextFile,
+    sentences: Sentences = 20_000,
+    tokens: Annotated[int, typer.Option(min=2, help="The most frequent tokens, so many.")] = 100,
+    each: Annotated[int, typer.Option(min=2, help="Vectors of each token.")] = 60,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the halves, and of the control.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """How often the token, and its place, can be read off a vector: by its nearest neighbour, and by a linear probe."""
+    from glassformer.measure.recovery import recovery as measured
+
+    found = measured(sampled(reader(folder), text, sentences, tokens, each), seed)
+    if as_json:
+        return print_json({"layers": [each.to_json() for each in found]})
+    table = table_of("layer", "token: nearest", "probe", "control", "place: nearest", "probe", "control")
+    for layer in found:
+        name, *shares = layer.to_json().values()
+        table.add_row(name, *(f"{share:.3f}" for share in shares))
+    out.print(table)
+    return None
+
+
+def sampled(model: Reader, text: str, sentences: int, tokens: int, each: int) -> Sample:
+    """So many vectors of each of the most frequent tokens."""
+    from glassformer.learn.objectives import SPECIAL
+    from glassformer.measure.identity import frequent, gather
+
+    chosen = frequent(model.counts(text, sentences), tokens, each, len(SPECIAL))
+    return gather(model.layers, ((batch, batch) for batch in model.batches(text, sentences)), chosen, each)
 
 
 @measure.command()
