@@ -107,7 +107,7 @@ def test_vectors_are_those_of_the_trace() -> None:
     model = Transformer(Config.uniform(vocab=VOCAB, outputs=3, context=8, width=8, layers=2, heads=2))
     tokens = next(batches())
     (batch,) = seen(layers_of(model), [tokens])
-    trace = model.trace(tokens)
+    trace = model.trace(tokens, ["blocks.0.hook_resid_pre", "blocks.1.hook_resid_post"])
     assert np.array_equal(batch.vectors[0], trace["blocks.0.hook_resid_pre"].flatten(0, 1).numpy())
     assert np.array_equal(batch.vectors[2], trace["blocks.1.hook_resid_post"].flatten(0, 1).numpy())
     assert batch.tokens.tolist() == tokens.flatten().tolist()
