@@ -30,6 +30,7 @@ bench: .venv/ready-bench
 	$(BIN)/python benchmarks/depth.py
 	$(BIN)/python benchmarks/approximate.py
 	$(BIN)/python benchmarks/similarity.py
+	$(BIN)/python benchmarks/information.py
 	$(BIN)/python benchmarks/learn.py
 	$(BIN)/python benchmarks/train_throughput.py
 

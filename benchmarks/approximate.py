@@ -4,7 +4,7 @@
 
 Builds 12,363 blocks (d = 2, n = 3, δ = 1/4, with positions), runs 1,000 sequences through them with hardmax and with
 softmax, and builds 125,079 blocks (δ = 1/8, without). Seconds of CPU time; those of other machines differ. Then the
-same function by small blocks and by wider and wider ones: blocks, parameters and the distance d₂(f, g).
+same function by one hidden layer, by small blocks and by wider and wider ones: parameters and the distance d₂(f, g).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from glassformer.compiler.universal import approximate, compact
+from glassformer.compiler.universal import approximate, compact, one_hidden_layer
 from glassformer.compiler.universal.approximation import stages_of
 from glassformer.compiler.universal.functions import FUNCTIONS, Function
 from glassformer.compiler.universal.grid import Grid
@@ -52,13 +52,16 @@ if __name__ == "__main__":
     print(row("reverse", FUNCTIONS["reverse"], Grid(2, 2 if quick else 3, 4, positions=True), sequences))
     print(row("mix", FUNCTIONS["mix"], Grid(2, 2 if quick else 3, 4 if quick else 8, positions=False), sequences))
     cells = 4 if quick else 8
-    print(
-        f"\nmix, d = 2, n = 2, δ = 1/{cells}\n{'h':>3}{'m':>3}{'r':>6}{'blocks':>8}{'parameters':>12}{'d₂(f, g)':>18}"
-    )
+    print(f"\nmix, d = 2, n = 2, δ = 1/{cells}")
     small = approximate("mix", 2, 2, 1 / cells).certificate
     rows = [(2, 4, small.blocks, small.parameters, small.distance, small.distance_error)]
     for units in (4, 64, 1024, 5000):
         wide = compact("mix", 2, 2, 1 / cells, units)
         rows.append((1, units, wide.blocks, wide.parameters, wide.distance, wide.distance_error))
+    print(f"{'one hidden layer, units':>24}{'parameters':>12}{'d₂(f, g)':>18}")
+    for units in (4, 64) if quick else (4, 64, 1024, 4096):
+        flat = one_hidden_layer("mix", 2, 2, units)
+        print(f"{units:>24,}{flat.parameters:>12,}{flat.distance:>10.4f} ± {flat.distance_error:.4f}")
+    print(f"{'h':>3}{'m':>3}{'r':>6}{'blocks':>8}{'parameters':>12}{'d₂(f, g)':>18}")
     for heads, units, blocks, parameters, apart, error in rows:
         print(f"{heads:>3}{1:>3}{units:>6}{blocks:>8,}{parameters:>12,}{apart:>10.4f} ± {error:.4f}")

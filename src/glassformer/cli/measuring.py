@@ -111,17 +111,21 @@ def shortcut(
     return None
 
 
+def model_of(folder: Path) -> Path:
+    """The folder of a model: this one, or that of a run that has ended."""
+    place = folder / "model" if (folder / "run.json").exists() else folder
+    if place != folder and not place.exists():
+        raise InputError(f"the run in {folder} has not ended yet: the command that began it goes on with --resume")
+    return place
+
+
 def open_any(folder: Path) -> tuple[Transformer, WordTask, bool]:
     """The model in a folder, or of a run; what it was made for, and whether it was trained."""
     from glassformer.learn import Following
     from glassformer.learn.tasks import task_from_json
     from glassformer.nn import files
 
-    place = folder / "model" if (folder / "run.json").exists() else folder
-    if place != folder and not place.exists():
-        raise InputError(
-            f"the run in {folder} has not ended yet: `glassformer train … --out {folder} --resume` goes on"
-        )
+    place = model_of(folder)
     model, documents = files.load_transformer(place)
     if "training.json" in documents:
         told = files.parse_json(documents["training.json"], f"{place}/training.json")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.measuring import AnyFolder, measure
+from glassformer.cli.measuring import AnyFolder, measure, model_of
 from glassformer.cli.terminal import AsJson, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
 
@@ -66,16 +66,16 @@ def reader(folder: Path) -> Reader:
     """The model in a folder, or of a run; of a translator its encoder."""
     from glassformer.learn.objectives import tokeniser_from
     from glassformer.measure.layers import layers_of
-    from glassformer.nn import Transformer, files
-    from glassformer.nn.translator import Translator
+    from glassformer.nn import files
+    from glassformer.nn.translator import reader_of
 
-    place = folder / "model" if (folder / "run.json").exists() else folder
+    place = model_of(folder)
     model, documents = files.load(place)
-    found = model.encoder if isinstance(model, Translator) else model
-    if "tokenizer.json" not in documents or not isinstance(found, Transformer):
-        raise InputError(f"{place} holds no Transformer that reads text: there is no tokenizer.json beside it")
+    if "tokenizer.json" not in documents:
+        raise InputError(f"{place} holds no model that reads text: there is no tokenizer.json beside it")
+    found = reader_of(model, str(place))
     tokeniser = tokeniser_from(documents["tokenizer.json"], f"{place}/tokenizer.json")
-    return Reader(layers_of(found.eval()), tokeniser, found.config.context, folder.name)
+    return Reader(layers_of(found), tokeniser, found.config.context, folder.name)
 
 
 @measure.command()

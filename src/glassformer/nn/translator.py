@@ -51,6 +51,14 @@ class TranslatorConfig:
             raise InputError(f"this is not the config of a translator: {error}") from None
 
 
+def reader_of(model: nn.Module, source: str) -> Transformer:
+    """The Transformer that reads: of a translator the encoder."""
+    found = model.encoder if isinstance(model, Translator) else model
+    if not isinstance(found, Transformer):
+        raise InputError(f"{source} holds an {type(model).__name__}, and a Transformer is needed here")
+    return found.eval()
+
+
 class Translator(nn.Module):
     """tokens [batch, pos] → logits [batch, pos, output]."""
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from glassformer.errors import InputError
 from glassformer.learn import Architecture, Settings, corpora, train
 from glassformer.learn.objectives import MASK, OBJECTIVES, SPECIAL, Reading, Text, text_of, tokeniser_of
 from glassformer.measure.change import change
@@ -26,7 +27,7 @@ from glassformer.measure.identity import ABSENT, frequent, gather, information_b
 from glassformer.measure.layers import Layers, Tokens, layers_of, seen
 from glassformer.measure.similarity import Moments, Similarity
 from glassformer.nn import Transformer, files
-from glassformer.nn.translator import Translator
+from glassformer.nn.translator import reader_of
 from glassformer.report.chart import Panel, draw_charts
 
 Curve = dict[str, float]
@@ -103,11 +104,9 @@ def train_all(scale: Scale, folder: Path, workers: int, tell: Told = lambda what
 
 
 def encoder(folder: Path) -> Transformer:
-    """The model that reads the sentences."""
+    """The model of a run that reads the sentences."""
     model, _ = files.load(folder / "model")
-    found = model.encoder if isinstance(model, Translator) else model
-    assert isinstance(found, Transformer)
-    return found.eval()
+    return reader_of(model, str(folder))
 
 
 def sentences(text: Text, seed: int = 0, size: int = 64) -> Iterator[Tokens]:
@@ -213,7 +212,7 @@ def verdicts(found: Evolution) -> list[Verdict]:
         Verdict(
             "S3.4",
             "PWCCA distance, mean of the layers: " + ", ".join(f"{name} {value:.3f}" for name, value in apart.items()),
-            apart["MLM and MT"] < apart["LM and MT"] and max(floors) < apart["LM and MT"],
+            max(floors) < apart["MLM and MT"] < apart["LM and MT"],
         ),
         Verdict(
             "S3.5",
@@ -275,6 +274,8 @@ def measure(
     changes: dict[str, list[Curve]] = {}
     for (objective, _), layers in models.items():
         steps = change(layers, first(sentences(text), scale.sentences))
+        if any(each.distance is None for each in steps):
+            raise InputError(f"{steps[0].samples:,} vectors are too few to tell change by: measure more sentences")
         changes.setdefault(NAMES[objective], []).append({each.after: each.distance or 0.0 for each in steps})
     return Evolution(accuracy, information, errors, distances, changes, float(np.log2(len(chosen))))
 
