@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "compiler": {"automata", "algebra", "nn", "compiler"},
     "learn": {"automata", "nn", "learn"},
     "measure": {"nn", "measure"},
-    "studies": {"automata", "algebra", "nn", "compiler", "learn", "measure", "report", "studies"},
+    "interop": {"nn", "measure", "interop"},
+    "studies": {"automata", "algebra", "nn", "compiler", "learn", "measure", "interop", "report", "studies"},
     "claims": {"automata", "algebra", "nn", "compiler", "learn", "measure", "claims"},
     "report": {"automata", "algebra", "report"},
 }

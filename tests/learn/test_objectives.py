@@ -19,7 +19,6 @@ from glassformer.learn.objectives import (
     Reading,
     Text,
     encoded,
-    in_batches,
     masked,
     text_of,
     tokeniser_from,
@@ -155,15 +154,6 @@ def test_a_translator_refuses_sources_that_do_not_end_together(text: Text) -> No
         model(torch.full((1, 4), 7))
     with pytest.raises(InputError, match="one length"):
         model(torch.tensor([[START, 7, END, START], [START, 7, 8, END]]))
-
-
-def test_sentences_come_in_batches_of_one_length_each_once() -> None:
-    sentences = [*CORPUS.sentences[:100], "a very long sentence that goes on and on without any end in sight at all"]
-    seen = [
-        tuple(row) for batch in in_batches(TOKENISER, iter(sentences), longest=24, size=8) for row in batch.tolist()
-    ]
-    whole = [tuple(ids) if len(ids) <= 24 else (*ids[:23], END) for ids in encoded(TOKENISER, sentences)]
-    assert sorted(seen) == sorted(whole)
 
 
 @pytest.mark.parametrize(

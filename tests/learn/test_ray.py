@@ -40,7 +40,7 @@ def test_every_trial_is_there_once_although_a_node_dies(tmp_path: Path, monkeypa
 
         try:
             begin = time.monotonic()
-            run_on_ray(sweep, store, None, kill_after_the_first)
+            run_on_ray(sweep, store, "ray", kill_after_the_first)
             assert killed.is_set()
             rows = store.rows(sweep.ids)
             assert [row.status for row in rows] == ["done"] * 6

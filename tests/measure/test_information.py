@@ -8,29 +8,30 @@ from glassformer.errors import InputError
 from glassformer.measure.information import between, information
 
 
-def channel(kinds: int, each: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, float]:
-    """Labels, labels that are others with some probability, and the bits that these tell about those."""
-    rng = np.random.default_rng(seed)
-    labels = np.repeat(np.arange(kinds), each)
-    others = np.where(rng.random(len(labels)) < flip, rng.integers(0, kinds, len(labels)), labels)
-    wrong = flip * (kinds - 1) / kinds
+def channel(kinds: int, each: int, flip: float, alike: int = 1) -> tuple[np.ndarray, np.ndarray, float]:
+    """Labels, what so many of them become that are alike, or anything with some probability, and the bits it tells."""
+    rng = np.random.default_rng(0)
+    labels, groups = np.repeat(np.arange(kinds), each), kinds // alike
+    others = np.where(rng.random(len(labels)) < flip, rng.integers(0, groups, len(labels)), labels // alike)
+    wrong = flip * (groups - 1) / groups
     lost = 0.0
-    for share, ways in ((1 - wrong, 1), (wrong, kinds - 1)):
+    for share, ways in ((1 - wrong, 1), (wrong, groups - 1)):
         if share:
             lost -= share * np.log2(share / ways)
-    return labels, others, float(np.log2(kinds) - lost)
+    return labels, others, float(np.log2(groups) - lost)
 
 
 @pytest.mark.parametrize("flip", [0.0, 0.2, 0.5, 1.0])
 @pytest.mark.parametrize("each", [20, 100])
 @pytest.mark.parametrize("kinds", [10, 50, 200])
-def test_known_information_is_found_and_bounded_from_below(kinds: int, each: int, flip: float) -> None:
-    labels, others, known = channel(kinds, each, flip)
+@pytest.mark.parametrize("alike", [1, 5])
+def test_known_information_is_found_and_bounded_from_below(kinds: int, each: int, flip: float, alike: int) -> None:
+    labels, others, known = channel(kinds, each, flip, alike)
     vectors = np.random.default_rng(1).normal(size=(kinds, 24))[others] * 4
     vectors += np.random.default_rng(2).normal(size=vectors.shape)
     found = information(labels, vectors, clusters=2 * kinds)
     # the sample itself tells up to `error` more or less; the rest is what is left of the bias
-    assert abs(found.bits - known) < 0.4 + found.error
+    assert abs(found.bits - known) < (0.4 if each == 100 or alike == 1 else 0.8) + found.error
     assert found.held_out < known + found.error
     assert found.most == pytest.approx(np.log2(kinds))
     if flip == 1.0:

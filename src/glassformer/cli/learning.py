@@ -140,12 +140,12 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Train all models that a file asks for; stop and start again as you like, nothing is trained twice."""
+    from glassformer.learn import cluster
     from glassformer.learn.store import Store
     from glassformer.learn.sweep import read_sweep, run_here, run_on_ray
 
-    if engine not in ("here", "ray") and not engine.startswith("ray://"):
-        raise InputError(f"the engine is here, ray or ray://address; not {engine!r}")
-    if keep is not None and engine != "here":
+    on_cluster = cluster.asked_for(engine)
+    if keep is not None and on_cluster:
         raise InputError("--keep is for sweeps on this machine: the nodes of a cluster have folders of their own")
     asked = read_sweep(file)
     kept = Store(store or file.with_suffix(".sqlite"))
@@ -156,10 +156,10 @@ def sweep(
         trials = counted(elsewhere, "trial")
         err.print(f"waiting for {trials} that another sweep has, or had when it was killed less than a minute ago")
     with live_table() as watch:
-        if engine == "here":
-            run_here(asked, kept, processes or cores(), keep, watch)
+        if on_cluster:
+            run_on_ray(asked, kept, engine, watch)
         else:
-            run_on_ray(asked, kept, None if engine == "ray" else engine.removeprefix("ray://"), watch)
+            run_here(asked, kept, processes or cores(), keep, watch)
     rows = kept.rows(asked.ids)
     if as_json:
         print_json([{"id": r.id, "settings": r.settings, "status": r.status, "result": r.result} for r in rows])

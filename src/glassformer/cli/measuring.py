@@ -111,18 +111,11 @@ def shortcut(
     return None
 
 
-def model_of(folder: Path) -> Path:
-    """The folder of a model: this one, or that of a run that has ended."""
-    place = folder / "model" if (folder / "run.json").exists() else folder
-    if place != folder and not place.exists():
-        raise InputError(f"the run in {folder} has not ended yet: the command that began it goes on with --resume")
-    return place
-
-
 def open_any(folder: Path) -> tuple[Transformer, WordTask, bool]:
     """The model in a folder, or of a run; what it was made for, and whether it was trained."""
     from glassformer.learn import Following
     from glassformer.learn.tasks import task_from_json
+    from glassformer.learn.trainer import model_of
     from glassformer.nn import files
 
     place = model_of(folder)

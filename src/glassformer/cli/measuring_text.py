@@ -1,86 +1,49 @@
-"""Commands that follow text through the layers of a model that was trained on text."""
+"""Commands that follow text through the layers of a model that reads text: trained here, or Hugging Face's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from glassformer.cli.measuring import AnyFolder, measure, model_of
+from glassformer.cli.measuring import measure
 from glassformer.cli.terminal import AsJson, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from tokenizers import Tokenizer
-
+    from glassformer.measure.change import Groups
     from glassformer.measure.identity import Sample
-    from glassformer.measure.layers import Layers, Tokens
+    from glassformer.measure.layers import Tokens
+    from glassformer.measure.reading import Reader
+    from glassformer.measure.similarity import Moments
 
+Key = TypeVar("Key")
+Folder = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model's folder, or that of a training run, or Hugging Face's.")
+]
 TextFile = Annotated[
     str, typer.Option("--text", metavar="FILE", help="Text to read: a file, or the name of a fetched corpus.")
 ]
 Sentences = Annotated[int, typer.Option(min=1, help="Look at so many sentences, from the first on.")]
+Engine = Annotated[
+    str, typer.Option(help="here, ray (a cluster on this machine), or ray://address, whose nodes see the same folders.")
+]
 
 
-@dataclass(frozen=True)
-class Reader:
-    """A model that reads text: its layers, and its tokens."""
+def told(model: Reader, text: str, count: int) -> Iterator[Tokens]:
+    """The sentences in tokens, with a progress bar."""
+    from glassformer.studies.reading import sentences
 
-    layers: Layers
-    tokeniser: Tokenizer
-    longest: int
-    name: str
-
-    def batches(self, text: str, sentences: int) -> Iterator[Tokens]:
-        """The sentences in tokens, with a progress bar."""
-        import itertools
-
-        from glassformer.learn import corpora
-        from glassformer.learn.objectives import in_batches
-
-        with progress_bar(f"reading {self.name}") as advance:
-
-            def told() -> Iterator[str]:
-                for number, (sentence, _) in enumerate(itertools.islice(corpora.read(text), sentences), start=1):
-                    yield sentence
-                    if number % 64 == 0:
-                        advance(number, sentences)
-
-            yield from in_batches(self.tokeniser, told(), self.longest)
-
-    def counts(self, text: str, sentences: int) -> np.ndarray:
-        """How often each token comes."""
-        import numpy as np
-
-        found = np.zeros(self.tokeniser.get_vocab_size(), dtype=int)
-        for batch in self.batches(text, sentences):
-            found += np.bincount(batch.numpy().ravel(), minlength=len(found))
-        return found
-
-
-def reader(folder: Path) -> Reader:
-    """The model in a folder, or of a run; of a translator its encoder."""
-    from glassformer.learn.objectives import tokeniser_from
-    from glassformer.measure.layers import layers_of
-    from glassformer.nn import files
-    from glassformer.nn.translator import reader_of
-
-    place = model_of(folder)
-    model, documents = files.load(place)
-    if "tokenizer.json" not in documents:
-        raise InputError(f"{place} holds no model that reads text: there is no tokenizer.json beside it")
-    found = reader_of(model, str(place))
-    tokeniser = tokeniser_from(documents["tokenizer.json"], f"{place}/tokenizer.json")
-    return Reader(layers_of(found), tokeniser, found.config.context, folder.name)
+    with progress_bar(f"reading {model.name}") as advance:
+        yield from model.batches(sentences(text, count, advance))
 
 
 @measure.command()
 def information(
-    folder: AnyFolder,
+    folder: Folder,
     text: TextFile,
     sentences: Sentences = 20_000,
     tokens: Annotated[int, typer.Option(min=2, help="The most frequent tokens, so many.")] = 300,
@@ -91,6 +54,7 @@ def information(
 ) -> None:
     """How many bits each layer's vectors tell about the token that they stand for."""
     from glassformer.measure.identity import information_by_layer
+    from glassformer.studies.reading import reader
 
     found = information_by_layer(sampled(reader(folder), text, sentences, tokens, each), clusters, seed)
     if as_json:
@@ -105,7 +69,7 @@ def information(
 
 @measure.command()
 def recovery(
-    folder: AnyFolder,
+    folder: Folder,
     text: TextFile,
     sentences: Sentences = 20_000,
     tokens: Annotated[int, typer.Option(min=2, help="The most frequent tokens, so many.")] = 100,
@@ -115,6 +79,7 @@ def recovery(
 ) -> None:
     """How often the token, and its place, can be read off a vector: by its nearest neighbour, and by a linear probe."""
     from glassformer.measure.recovery import recovery as measured
+    from glassformer.studies.reading import reader
 
     found = measured(sampled(reader(folder), text, sentences, tokens, each), seed)
     if as_json:
@@ -129,38 +94,34 @@ def recovery(
 
 def sampled(model: Reader, text: str, sentences: int, tokens: int, each: int) -> Sample:
     """So many vectors of each of the most frequent tokens."""
-    from glassformer.learn.objectives import SPECIAL
     from glassformer.measure.identity import frequent, gather
 
-    chosen = frequent(model.counts(text, sentences), tokens, each, len(SPECIAL))
-    return gather(model.layers, ((batch, batch) for batch in model.batches(text, sentences)), chosen, each)
+    chosen = frequent(model.counts(told(model, text, sentences)), tokens, each)
+    return gather(model.layers, ((batch, batch) for batch in told(model, text, sentences)), chosen, each)
+
+
+def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, name: str) -> dict[Key, Moments]:
+    """What the work gives on an engine, with a progress bar."""
+    from glassformer.studies.reading import accumulated as on_engine
+
+    with progress_bar(f"reading {name}") as advance:
+        return on_engine(work, engine, advance)
 
 
 @measure.command()
 def similarity(
-    folder: AnyFolder,
+    folder: Folder,
     other: Annotated[Path, typer.Argument(metavar="OTHER", help="A model with the same tokens.")],
     text: TextFile,
     sentences: Sentences = 3000,
+    engine: Engine = "here",
     as_json: AsJson = False,
 ) -> None:
     """How alike the vectors of two models are, layer by layer, on the same text."""
-    from glassformer.measure.layers import seen
-    from glassformer.measure.similarity import Moments, Similarity
+    from glassformer.measure.similarity import Similarity
+    from glassformer.studies.reading import moments_between
 
-    one, two = reader(folder), reader(other)
-    if one.tokeniser.to_str() != two.tokeniser.to_str():
-        raise InputError(f"{folder} and {other} cut text into other tokens: their vectors cannot be set side by side")
-    longest = min(one.longest, two.longest)
-    one, two = (
-        Reader(one.layers, one.tokeniser, longest, one.name),
-        Reader(two.layers, two.tokeniser, longest, two.name),
-    )
-    moments: dict[str, Moments] = {}
-    for tokens in one.batches(text, sentences):
-        (a,), (b,) = seen(one.layers, [tokens]), seen(two.layers, [tokens])
-        for name, x, y in zip(one.layers.names, a.vectors, b.vectors, strict=False):
-            moments.setdefault(name, Moments(x.shape[1], y.shape[1])).add(x, y)
+    moments = accumulated(partial(moments_between, folder, other, text, sentences), engine, folder.name)
     kinds = ("pwcca", "symmetric_pwcca", "svcca", "cca", "cka")
     found = {name: {kind: getattr(Similarity(each), kind) for kind in kinds} for name, each in moments.items()}
     if as_json:
@@ -175,24 +136,26 @@ def similarity(
 
 @measure.command()
 def change(
-    folder: AnyFolder,
+    folder: Folder,
     text: TextFile,
     sentences: Sentences = 3000,
     by: Annotated[str, typer.Option(help="Tokens apart by frequency or by place, or all together.")] = "all",
+    engine: Engine = "here",
     as_json: AsJson = False,
 ) -> None:
     """How much vectors change from each layer to the next: 1 − PWCCA."""
-    from glassformer.measure.change import by_frequency, by_place
-    from glassformer.measure.change import change as measured
+    from glassformer.measure.change import by_frequency, by_place, changes
+    from glassformer.studies.reading import moments_of_change, reader
 
-    model = reader(folder)
     if by not in ("all", "frequency", "place"):
         raise InputError(f"tokens are taken by frequency, by place or all together, not by {by!r}")
-    if by == "all":
-        found = measured(model.layers, model.batches(text, sentences))
-    else:
-        groups = by_place() if by == "place" else by_frequency(model.counts(text, sentences))
-        found = measured(model.layers, model.batches(text, sentences), *groups)
+    model = reader(folder)
+    names: tuple[str, ...] = ("all",)
+    group_of: Groups | None = None
+    if by != "all":
+        names, group_of = by_place() if by == "place" else by_frequency(model.counts(told(model, text, sentences)))
+    work = partial(moments_of_change, folder, text, sentences, len(names), group_of)
+    found = changes(model.layers.names, names, accumulated(work, engine, folder.name))
     if as_json:
         return print_json({"layers": [each.to_json() for each in found]})
     table = table_of("from", "to", "tokens", "distance", "vectors")
@@ -205,19 +168,18 @@ def change(
 
 @measure.command()
 def influence(
-    folder: AnyFolder,
+    folder: Folder,
     text: TextFile,
     sentences: Sentences = 3000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the tokens that are replaced.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """How far the vectors of other tokens move when one is replaced or dropped: the mean of 1 − cosine."""
-    from glassformer.learn.objectives import SPECIAL
     from glassformer.measure.change import influence as measured
+    from glassformer.studies.reading import reader
 
     model = reader(folder)
-    vocab = model.tokeniser.get_vocab_size()
-    found = measured(model.layers, model.batches(text, sentences), vocab, len(SPECIAL), seed)
+    found = measured(model.layers, told(model, text, sentences), model.ordinary, seed)
     if as_json:
         return print_json({"layers": [each.to_json() for each in found]})
     table = table_of("layer", "replaced", "dropped", "replaced, neighbours")

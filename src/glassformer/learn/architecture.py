@@ -22,9 +22,10 @@ LARGEST: Final = {"layers": 1000, "width": 2**16, "heads": 2**16, "mlp": 2**20, 
 
 @dataclass(frozen=True)
 class Architecture:
-    """A model's sizes. A Transformer is pre-norm with GELU, as GPT-2; an LSTM has hidden vectors of this width.
+    """A model's sizes. An LSTM has hidden vectors of this width.
 
-    `context` leaves room for words longer than those of the task.
+    A Transformer has GELU and layer norms, by default before attention and MLP, as GPT-2. `context` leaves room for
+    words longer than those of the task.
     """
 
     kind: str = "transformer"
@@ -33,6 +34,7 @@ class Architecture:
     heads: int = 4
     mlp: int | None = None
     positions: str = "learned"
+    norm_place: str = "pre"
     context: int | None = None
 
     def __post_init__(self) -> None:
@@ -69,6 +71,7 @@ class Architecture:
             positions=self.positions,
             causal=not isinstance(task, Reading) or task.causal,
             norm="layer",
+            norm_place=self.norm_place,
             activation="gelu",
         )
 

@@ -16,6 +16,8 @@ from glassformer.learn.tasks import Following, Task
 from glassformer.nn.files import Model
 
 WORDS_AT_ONCE: Final = 128
+SENTENCES_AT_ONCE: Final = 16
+"""Sentences of a batch have one length: few of each length, so that there are many lengths."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,13 @@ def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score
     """The score on fresh words, or sentences that were held out; a model with a scratchpad writes it itself."""
     if isinstance(task, Reading):
         task = task.held_out()
+    at_once = SENTENCES_AT_ONCE if isinstance(task, Reading) else WORDS_AT_ONCE
     rng = np.random.default_rng([seed, words, 1])
     wrong, asked, whole = 0, 0, 0
     was_training = model.training
     model.eval()
-    for begin in range(0, words, WORDS_AT_ONCE):
-        batch = task.batch(rng, min(WORDS_AT_ONCE, words - begin))
+    for begin in range(0, words, at_once):
+        batch = task.batch(rng, min(at_once, words - begin))
         missed = mistakes(model, task, batch)
         wrong, asked = wrong + int(missed.sum()), asked + int((batch.answers != NOT_ASKED).sum())
         whole += int((~missed.any(dim=1)).sum())

@@ -7,14 +7,14 @@ and no model has to be told what to overlook (but for translations, behind whose
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Int, Integer
+from jaxtyping import Integer
 
 from glassformer.errors import InputError, whole_number
 from glassformer.learn.batch import NOT_ASKED, Batch
@@ -127,9 +127,12 @@ def text_of(corpus: Corpus, tokeniser: Tokenizer, longest: int = 40) -> Text:
     return Text(corpus.name, tokeniser, groups, filled)
 
 
-def encoded(tokeniser: Tokenizer, sentences: Iterable[str]) -> list[list[int]]:
-    """The tokens of sentences between <s> and </s>."""
-    return [[START, *each.ids, END] for each in tokeniser.encode_batch(list(sentences), add_special_tokens=False)]
+def encoded(tokeniser: Tokenizer, sentences: Iterable[str], longest: int | None = None) -> list[list[int]]:
+    """The tokens of sentences between <s> and </s>, cut if there are more than the most that may be."""
+    most = None if longest is None else longest - 2
+    return [
+        [START, *each.ids[:most], END] for each in tokeniser.encode_batch(list(sentences), add_special_tokens=False)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,28 +222,3 @@ def masked(tokens: Sentences, vocab: int, rng: np.random.Generator) -> tuple[Sen
 def _asked(tokens: Sentences, targets: Sentences) -> Batch:
     given, asked = torch.from_numpy(tokens), torch.from_numpy(targets)
     return Batch(given, asked, asked)
-
-
-def in_batches(
-    tokeniser: Tokenizer, sentences: Iterable[str], longest: int, size: int = 64
-) -> Iterable[Int[torch.Tensor, "sentence token"]]:
-    """Sentences in tokens, in batches of one length each, in about the order in which they come; long ones are cut."""
-    waiting: dict[int, list[Sequence[int]]] = {}
-    for ids in _encoded_in_parts(tokeniser, sentences):
-        cut = ids if len(ids) <= longest else [*ids[: longest - 1], END]
-        group = waiting.setdefault(len(cut), [])
-        group.append(cut)
-        if len(group) == size:
-            yield torch.tensor(waiting.pop(len(cut)))
-    for group in waiting.values():
-        yield torch.tensor(group)
-
-
-def _encoded_in_parts(tokeniser: Tokenizer, sentences: Iterable[str], size: int = 1000) -> Iterable[list[int]]:
-    part: list[str] = []
-    for sentence in sentences:
-        part.append(sentence)
-        if len(part) == size:
-            yield from encoded(tokeniser, part)
-            part = []
-    yield from encoded(tokeniser, part)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from glassformer.errors import InputError
+from glassformer.learn import cluster
 from glassformer.learn.store import Row, Store
 from glassformer.learn.trainer import DivergedError
 from glassformer.learn.trial import PARTS, identity, parts_of, run_trial
@@ -238,37 +239,28 @@ def _wait(workers: Sequence[Any], seconds: float) -> None:
     multiprocessing.connection.wait([worker.sentinel for worker in workers if worker.is_alive()], timeout=seconds)
 
 
-def run_on_ray(sweep: Sweep, store: Store, address: str | None, watch: Watch | None = None) -> None:
+def run_on_ray(sweep: Sweep, store: Store, engine: str, watch: Watch | None = None) -> None:
     """All trials that are left, as tasks of a Ray cluster; this process alone writes to the store."""
-    try:
-        import ray
-    except ImportError:
-        raise InputError("the engine ray needs Ray: pip install 'glassformer[ray]'") from None
-    started = not ray.is_initialized()
-    if started:
-        ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
-    remote = ray.remote(num_cpus=1, max_retries=10)(outcome_of)
-    worker = worker_name()
-    running: dict[Any, str] = {}
-    try:
-        while True:
-            room = max(1, int(ray.cluster_resources().get("CPU", 1)))
-            for trial, settings in _claims(sweep, store, worker, room - len(running)):
-                running[remote.remote(settings)] = trial
-            if not running:
-                break
-            done, _ = ray.wait(list(running), timeout=1.0)
-            for reference in done:
-                result, failed = ray.get(reference)
-                store.finish(running.pop(reference), worker, result, failed)
-            for trial in running.values():
-                store.show_life(trial, worker)
-            if watch:
-                watch(store.rows(sweep.ids))
-    finally:
-        store.give_back(worker)
-        if started:
-            ray.shutdown()
+    with cluster.connected(engine) as ray:
+        remote = ray.remote(num_cpus=1, max_retries=10)(outcome_of)
+        worker = worker_name()
+        running: dict[Any, str] = {}
+        try:
+            while True:
+                for trial, settings in _claims(sweep, store, worker, cluster.size(ray) - len(running)):
+                    running[remote.remote(settings)] = trial
+                if not running:
+                    break
+                done, _ = ray.wait(list(running), timeout=1.0)
+                for reference in done:
+                    result, failed = ray.get(reference)
+                    store.finish(running.pop(reference), worker, result, failed)
+                for trial in running.values():
+                    store.show_life(trial, worker)
+                if watch:
+                    watch(store.rows(sweep.ids))
+        finally:
+            store.give_back(worker)
 
 
 def _claims(sweep: Sweep, store: Store, worker: str, most: int) -> Iterator[tuple[str, dict[str, Any]]]:

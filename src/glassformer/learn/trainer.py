@@ -245,12 +245,12 @@ class _Run:
         """The mean cross-entropy where something is asked."""
         if self.settings.shifted and isinstance(self.model, Transformer):
             room = self.model.config.context - batch.tokens.shape[1]
-            logits = self.model(batch.tokens, first=int(rng.integers(0, room + 1)))
+            vectors = self.model.read(batch.tokens, first=int(rng.integers(0, room + 1)))
         else:
-            logits = self.model(batch.tokens)
-        asked = int((batch.targets != NOT_ASKED).sum())
-        summed = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=NOT_ASKED, reduction="sum")
-        return summed / max(asked, 1)
+            vectors = self.model.read(batch.tokens)
+        asked = batch.targets != NOT_ASKED
+        logits = self.model.unembed(vectors[asked][None])[0]
+        return F.cross_entropy(logits, batch.targets[asked], reduction="sum") / max(len(logits), 1)
 
     def where_it_went_wrong(self, batch: Batch) -> str:
         """The step, and the first part of the model that holds a number that is none."""
@@ -381,6 +381,14 @@ class _Run:
         if isinstance(self.task, Reading):
             documents["tokenizer.json"] = self.task.text.tokeniser.to_str()
         files.save(self.folder / "model", self.model, documents)
+
+
+def model_of(folder: Path) -> Path:
+    """The folder of a model: this one, or that of a run that has ended."""
+    place = folder / "model" if (folder / "run.json").exists() else folder
+    if place != folder and not place.exists():
+        raise InputError(f"the run in {folder} has not ended yet: the command that began it goes on with --resume")
+    return place
 
 
 def _refuse_differences(there: Any, now: dict[str, Any], folder: Path) -> None:

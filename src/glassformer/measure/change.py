@@ -6,8 +6,9 @@ how far, by 1 − cosine, the vectors of other tokens move when one is replaced 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -46,19 +47,32 @@ def change(
     layers: Layers, batches: Iterable[Tokens], names: tuple[str, ...] = ("all",), group_of: Groups | None = None
 ) -> list[Change]:
     """The change from each layer to the next, for each of the named groups."""
-    steps = list(zip(layers.names, layers.names[1:], strict=False))
+    return changes(layers.names, names, change_moments(layers, batches, len(names), group_of))
+
+
+def change_moments(
+    layers: Layers, batches: Iterable[Tokens], count: int = 1, group_of: Groups | None = None
+) -> dict[tuple[int, int], Moments]:
+    """What `changes` needs, for each step and group; that of several shards adds up."""
     moments: dict[tuple[int, int], Moments] = {}
     for batch in seen(layers, batches):
         groups = np.zeros(len(batch.tokens), dtype=int) if group_of is None else group_of(batch)
-        for group in range(len(names)):
+        for group in range(count):
             which = groups == group
             for step, (x, y) in enumerate(zip(batch.vectors, batch.vectors[1:], strict=False)):
                 own = moments.setdefault((step, group), Moments(x.shape[1], y.shape[1]))
                 own.add(x[which], y[which])
+    return moments
+
+
+def changes(
+    layers: tuple[str, ...], names: tuple[str, ...], moments: Mapping[tuple[int, int], Moments]
+) -> list[Change]:
+    """The change from each of the layers to the next, for each of the named groups."""
     if not moments:
         raise InputError("there is no text to look at")
     found = []
-    for step, (before, after) in enumerate(steps):
+    for step, (before, after) in enumerate(pairwise(layers)):
         for group, name in enumerate(names):
             own = moments[step, group]
             told = own.count >= ENOUGH * max(own.x_width, own.y_width)
@@ -67,14 +81,15 @@ def change(
 
 
 def by_frequency(counts: Integer[np.ndarray, " token"], parts: int = 4) -> tuple[tuple[str, ...], Groups]:
-    """Groups of tokens that make up equal parts of the text, from the most frequent on."""
+    """Groups of tokens that make up equal parts of the text, from the most frequent on; those not counted in none."""
     order = np.argsort(-counts, kind="stable")
     reached = np.cumsum(counts[order]) / max(1, counts.sum())
     group = np.empty(len(counts), dtype=int)
     group[order] = np.minimum((reached - 1e-12) * parts, parts - 1).astype(int)
+    group[counts == 0] = -1
     names = []
     for i in range(parts):
-        inside = counts[(group == i) & (counts > 0)]
+        inside = counts[group == i]
         names.append(f"{inside.min():,} to {inside.max():,} times" if len(inside) else "never")
     return tuple(names), lambda batch: group[batch.tokens]
 
@@ -104,12 +119,10 @@ class Influence:
 
 
 def influence(
-    layers: Layers, batches: Iterable[Tokens], vocab: int, special: int = 0, seed: int = 0
+    layers: Layers, batches: Iterable[Tokens], others: Integer[np.ndarray, " token"], seed: int = 0
 ) -> list[Influence]:
-    """One random token of each sentence, neither the first nor the last, is replaced, and dropped.
-
-    The other token is drawn from the vocabulary, but for its first `special` tokens.
-    """
+    """A random token of each sentence, neither first nor last, is replaced by one of the others, and dropped."""
+    drawn_from = torch.from_numpy(others)
     generator = torch.Generator().manual_seed(seed)
     sums: Float[np.ndarray, "layer kind"] = np.zeros((len(layers.names), 3))
     counts = np.zeros(3)
@@ -119,7 +132,7 @@ def influence(
         rows, length = torch.arange(len(tokens)), tokens.shape[1]
         place = torch.randint(1, length - 1, (len(tokens),), generator=generator)
         other = tokens.clone()
-        other[rows, place] = torch.randint(special, vocab, (len(tokens),), generator=generator)
+        other[rows, place] = drawn_from[torch.randint(len(others), (len(tokens),), generator=generator)]
         kept = torch.arange(length - 1)[None] + (torch.arange(length - 1)[None] >= place[:, None])
         with torch.no_grad():
             plain, replaced, dropped = (layers.run(each) for each in (tokens, other, tokens.gather(1, kept)))

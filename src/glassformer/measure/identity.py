@@ -30,10 +30,10 @@ class Sample:
     vectors: dict[str, Vectors]
 
 
-def frequent(counts: Integer[np.ndarray, " token"], most: int, each: int, special: int = 0) -> list[int]:
-    """The most frequent tokens, those that come at least so often, but for the first, special ones."""
+def frequent(counts: Integer[np.ndarray, " token"], most: int, each: int) -> list[int]:
+    """The most frequent tokens, those that come at least so often."""
     order = np.argsort(-counts, kind="stable")
-    found = [int(token) for token in order if token >= special and counts[token] >= each][:most]
+    found = [int(token) for token in order if counts[token] >= each][:most]
     if len(found) < 2:
         raise InputError(f"fewer than two tokens come {each:,} times in this text: take more text, or fewer of each")
     return found

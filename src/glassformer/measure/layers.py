@@ -36,8 +36,9 @@ class Seen:
 
 def layers_of(model: Transformer) -> Layers:
     """The residual stream: what enters the first block, and what leaves each."""
-    last = range(len(model.config.blocks))
-    hooks = ["blocks.0.hook_resid_pre", *(f"blocks.{i}.hook_resid_post" for i in last)]
+    last, known = range(len(model.config.blocks)), set(model.hook_names)
+    leaving = [[f"blocks.{i}.{name}" for name in ("hook_normalized_resid_post", "hook_resid_post")] for i in last]
+    hooks = ["blocks.0.hook_resid_pre", *(normed if normed in known else plain for normed, plain in leaving)]
 
     def run(tokens: Tokens) -> list[Tensor]:
         trace = model.trace(tokens, hooks)

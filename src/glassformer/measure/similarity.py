@@ -18,8 +18,10 @@ from glassformer.errors import InputError
 
 NEGLIGIBLE: Final = 1e-12
 """Directions with less than this part of the largest variance are rounding: float64 sums keep some 15 digits."""
-AT_ONCE: Final = 2**20
-"""Numbers that are centred together, 8 MiB in float64."""
+CLEAR: Final = 1e-6
+"""Where each column has this part of the largest variance for itself, none of the directions is rounding."""
+AT_ONCE: Final = 2**18
+"""Numbers that are centred together, 2 MiB in float64."""
 KEPT_VARIANCE: Final = 0.99
 """SVCCA looks at the fewest directions that have this part of the variance."""
 
@@ -35,10 +37,12 @@ class Moments:
     y_width: int
 
     def __post_init__(self) -> None:
-        width = self.x_width + self.y_width
         self.count = 0
-        self.mean: Float[np.ndarray, " width"] = np.zeros(width)
-        self.scatter: Matrix = np.zeros((width, width))
+        self.x_mean: Float[np.ndarray, " x"] = np.zeros(self.x_width)
+        self.y_mean: Float[np.ndarray, " y"] = np.zeros(self.y_width)
+        self.x_scatter: Matrix = np.zeros((self.x_width, self.x_width))
+        self.y_scatter: Matrix = np.zeros((self.y_width, self.y_width))
+        self.scatter: Matrix = np.zeros((self.x_width, self.y_width))
 
     def add(self, x: Vectors, y: Vectors) -> None:
         """See further vectors; row i of x and row i of y are of the same thing."""
@@ -47,52 +51,61 @@ class Moments:
                 f"vectors are [sample, {self.x_width}] and as many [sample, {self.y_width}]; these are "
                 f"{list(x.shape)} and {list(y.shape)}"
             )
-        rows = max(1, AT_ONCE // len(self.mean))
-        room = np.empty((min(rows, len(x)), len(self.mean)))
+        rows = max(1, AT_ONCE // (self.x_width + self.y_width))
         for i in range(0, len(x), rows):
-            both = room[: len(x) - i]
-            both[:, : self.x_width], both[:, self.x_width :] = x[i : i + rows], y[i : i + rows]
-            if not np.isfinite(both).all():
-                raise InputError("some of the vectors are not finite")
-            mean = both.mean(axis=0)
-            both -= mean
-            self.scatter += both.T @ both
-            self._move(len(both), mean)
+            (x_part, x_mean), (y_part, y_mean) = centred(x[i : i + rows]), centred(y[i : i + rows])
+            self.x_scatter += x_part.T @ x_part
+            self.y_scatter += y_part.T @ y_part
+            self.scatter += x_part.T @ y_part
+            self._move(len(x_part), x_mean, y_mean)
 
     def merge(self, other: Moments) -> None:
         """See what another one has seen."""
         if (self.x_width, self.y_width) != (other.x_width, other.y_width):
             raise InputError("moments of vectors of other widths cannot be merged")
+        self.x_scatter += other.x_scatter
+        self.y_scatter += other.y_scatter
         self.scatter += other.scatter
-        self._move(other.count, other.mean)
+        self._move(other.count, other.x_mean, other.y_mean)
 
-    def _move(self, count: int, mean: Float[np.ndarray, " width"]) -> None:
+    def _move(self, count: int, x_mean: Float[np.ndarray, " x"], y_mean: Float[np.ndarray, " y"]) -> None:
         """Chan's rule: beside the scatter of both there is what the distance of their means adds."""
         both = self.count + count
-        if not self.count or not count:
-            self.mean, self.count = mean if count else self.mean, both
+        if not count:
             return
-        apart = mean - self.mean
-        part = apart * (self.count * count / both)
-        for i, row in enumerate(self.scatter):
-            row += part[i] * apart
-        self.mean = self.mean + apart * (count / both)
+        x_apart, y_apart = x_mean - self.x_mean, y_mean - self.y_mean
+        weight = self.count * count / both
+        self.x_scatter += np.outer(weight * x_apart, x_apart)
+        self.y_scatter += np.outer(weight * y_apart, y_apart)
+        self.scatter += np.outer(weight * x_apart, y_apart)
+        self.x_mean = self.x_mean + x_apart * (count / both)
+        self.y_mean = self.y_mean + y_apart * (count / both)
         self.count = both
 
     @property
     def xx(self) -> Matrix:
         """The covariance of x."""
-        return self.scatter[: self.x_width, : self.x_width] / self.count
+        return self.x_scatter / self.count
 
     @property
     def yy(self) -> Matrix:
         """The covariance of y."""
-        return self.scatter[self.x_width :, self.x_width :] / self.count
+        return self.y_scatter / self.count
 
     @property
     def xy(self) -> Matrix:
         """The covariance of x with y."""
-        return self.scatter[: self.x_width, self.x_width :] / self.count
+        return self.scatter / self.count
+
+
+def centred(vectors: Vectors) -> tuple[Matrix, Float[np.ndarray, " width"]]:
+    """Vectors in float64 without their mean, and that."""
+    own = vectors.astype(np.float64)
+    mean: Float[np.ndarray, " width"] = own.mean(axis=0)
+    if not np.isfinite(mean).all():
+        raise InputError("some of the vectors are not finite")
+    own -= mean
+    return own, mean
 
 
 class Whitened(NamedTuple):
@@ -123,7 +136,7 @@ class Similarity:
     @cached_property
     def canonical(self) -> Canonical:
         """The directions of x and y that correlate most, each uncorrelated with those before (CCA)."""
-        return canonical(whitened(self.moments.xx), whitened(self.moments.yy), self.moments.xy)
+        return canonical(whitening(self.moments.xx), whitening(self.moments.yy), self.moments.xy)
 
     @property
     def cca(self) -> float:
@@ -133,8 +146,8 @@ class Similarity:
     @property
     def svcca(self) -> float:
         """The same of the directions that have most of the variance (Raghu et al. 2017)."""
-        parts = (largest(whitened(self.moments.xx)), largest(whitened(self.moments.yy)))
-        return _mean(canonical(*parts, self.moments.xy).correlations)
+        x, y = (largest(whitened(each)).directions for each in (self.moments.xx, self.moments.yy))
+        return _mean(canonical(x, y, self.moments.xy).correlations)
 
     @property
     def pwcca(self) -> float:
@@ -160,7 +173,7 @@ class Similarity:
         whitened; their signs are those that the SVD happens to give. It knows no x that is wider than y, or does not
         span its dimensions.
         """
-        means = self.moments.mean[: self.moments.x_width]
+        means = self.moments.x_mean
         x, y = whitened(self.moments.xx), whitened(self.moments.yy)
         if len(x.variances) < len(means) or len(y.variances) < len(means):
             raise InputError("the widely used code fails where x is wider than y, or does not span its dimensions")
@@ -192,10 +205,23 @@ def largest(white: Whitened) -> Whitened:
     return Whitened(white.directions[:, few], white.variances[few])
 
 
-def canonical(x: Whitened, y: Whitened, xy: Matrix) -> Canonical:
-    """Rotations of the whitened vectors that make them correlate column by column."""
-    left, correlations, right = np.linalg.svd(x.directions.T @ xy @ y.directions, full_matrices=False)
-    return Canonical(np.clip(correlations, 0.0, 1.0), x.directions @ left, y.directions @ right.T)
+def whitening(covariance: Matrix) -> Matrix:
+    """Any directions of unit variance, as columns: by Cholesky's factor, which is quick, if all have variance."""
+    try:
+        factor = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return whitened(covariance).directions
+    left_of_each_column = np.diagonal(factor) ** 2
+    if left_of_each_column.min(initial=np.inf) < CLEAR * np.diagonal(covariance).max(initial=0.0):
+        return whitened(covariance).directions
+    inverse: Matrix = np.linalg.inv(factor).T
+    return inverse
+
+
+def canonical(x: Matrix, y: Matrix, xy: Matrix) -> Canonical:
+    """Rotations that make vectors, whitened by the directions x and y, correlate column by column."""
+    left, correlations, right = np.linalg.svd(x.T @ xy @ y, full_matrices=False)
+    return Canonical(np.clip(correlations, 0.0, 1.0), x @ left, y @ right.T)
 
 
 def _inverse_root(white: Whitened) -> Matrix:

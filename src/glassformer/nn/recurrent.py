@@ -70,6 +70,10 @@ class LSTM(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos output"]:
         """One step for each token."""
-        states, _ = self.lstm(self.embed(tokens))
-        logits: Tensor = self.unembed(states)
+        logits: Tensor = self.unembed(self.read(tokens))
         return logits
+
+    def read(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos hidden"]:
+        """The states that the logits are read off."""
+        states: Tensor = self.lstm(self.embed(tokens))[0]
+        return states

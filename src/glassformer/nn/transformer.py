@@ -255,16 +255,18 @@ class Transformer(nn.Module):
 
     def forward(self, tokens: Input, here: Here = UNSEEN, first: int = 0) -> Logits:
         """The whole computation; the first token may stand at another position than 0 (where positions are added)."""
+        logits: Logits = self.unembed(self.read(tokens, here, first))
+        return logits
+
+    def read(self, tokens: Input, here: Here = UNSEEN, first: int = 0) -> Residual:
+        """All but the last step: the vectors that the logits are read off."""
         self.check_tokens(tokens, first)
         x = here("hook_embed", tokens if tokens.is_floating_point() else self.embed(tokens))
         if self.pos_embed:
             x = x + here("hook_pos_embed", self.pos_embed(tokens, first))
         for i, block in enumerate(self.blocks):
             x = block(x, here.inside(f"blocks.{i}."))
-        if self.ln_final:
-            x = self.ln_final(x, here.inside("ln_final."))
-        logits: Logits = self.unembed(x)
-        return logits
+        return self.ln_final(x, here.inside("ln_final.")) if self.ln_final else x
 
     # -- looking inside --------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from glassformer.errors import InputError, whole_number
 from glassformer.nn.config import Config
-from glassformer.nn.transformer import Logits, Tokens, Transformer
+from glassformer.nn.transformer import Logits, Residual, Tokens, Transformer, Unembed
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,18 @@ class Translator(nn.Module):
 
     def forward(self, tokens: Tokens) -> Logits:
         """Encode the source, and go on behind it."""
-        source, target = self.parted(tokens)
-        read = torch.cat([self.encoder(source), self.decoder.embed(target)], dim=1)
-        logits: Logits = self.decoder(read)
+        logits: Logits = self.unembed(self.read(tokens))
         return logits
+
+    def read(self, tokens: Tokens) -> Residual:
+        """The decoder's vectors that the logits are read off."""
+        source, target = self.parted(tokens)
+        return self.decoder.read(torch.cat([self.encoder(source), self.decoder.embed(target)], dim=1))
+
+    @property
+    def unembed(self) -> Unembed:
+        """From the decoder's vectors to logits."""
+        return self.decoder.unembed
 
     def parted(self, tokens: Tokens) -> tuple[Int[Tensor, "batch source"], Int[Tensor, "batch target"]]:
         """Source and translation."""

@@ -1,0 +1,1 @@
+"""Models of other libraries, for the same instruments."""

@@ -1,0 +1,39 @@
+"""Where work is done: here, on a Ray cluster that is started on this machine, or on one at an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from glassformer.errors import InputError
+
+
+def asked_for(engine: str) -> bool:
+    """Whether an engine is a cluster: it is `here`, `ray`, or `ray://address`."""
+    if engine != "here" and engine != "ray" and not engine.startswith("ray://"):
+        raise InputError(f"the engine is here, ray or ray://address; not {engine!r}")
+    return engine != "here"
+
+
+@contextmanager
+def connected(engine: str) -> Iterator[Any]:
+    """Ray, connected to the cluster; one that was not there before is gone afterwards."""
+    try:
+        import ray
+    except ImportError:
+        raise InputError("the engine ray needs Ray: pip install 'glassformer[ray]'") from None
+    address = None if engine == "ray" else engine.removeprefix("ray://")
+    started = not ray.is_initialized()
+    if started:
+        ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
+    try:
+        yield ray
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def size(ray: Any) -> int:
+    """How many processes have room on the cluster."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))

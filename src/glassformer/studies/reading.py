@@ -1,0 +1,116 @@
+"""Models that read text, opened from their folders, and what is accumulated while they read, here or on a cluster.
+
+Each of n workers runs every nth batch, all with the same batches, and their moments are merged: the sums are those of
+one worker, but for the order in which numbers are added.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from glassformer.errors import InputError
+from glassformer.interop import huggingface
+from glassformer.learn import cluster, corpora
+from glassformer.learn.objectives import SPECIAL, encoded, tokeniser_from
+from glassformer.learn.trainer import model_of
+from glassformer.measure.change import Groups, change_moments
+from glassformer.measure.layers import Tokens, layers_of, seen
+from glassformer.measure.reading import Reader
+from glassformer.measure.similarity import Moments
+from glassformer.nn import files
+from glassformer.nn.translator import reader_of
+
+Told: TypeAlias = Callable[[int, int], None]
+Key = TypeVar("Key")
+Share: TypeAlias = tuple[int, int]
+"""Which batches a worker runs: of every so many, the one with this number."""
+
+
+def reader(folder: Path) -> Reader:
+    """The model in a folder, ours or Hugging Face's, or of a run; of a translator its encoder."""
+    if not folder.exists():
+        raise InputError(f"there is no folder {folder}")
+    if huggingface.is_model(folder):
+        return huggingface.reader(folder)
+    place = model_of(folder)
+    model, documents = files.load(place)
+    if "tokenizer.json" not in documents:
+        raise InputError(f"{place} holds no model that reads text: there is no tokenizer.json beside it")
+    found = reader_of(model, str(place))
+    tokeniser = tokeniser_from(documents["tokenizer.json"], f"{place}/tokenizer.json")
+    return Reader(
+        name=folder.name,
+        layers=layers_of(found),
+        encode=partial(encoded, tokeniser),
+        longest=found.config.context,
+        vocab=tokeniser.get_vocab_size(),
+        special=frozenset(range(len(SPECIAL))),
+        tokeniser=tokeniser.to_str(),
+    )
+
+
+def sentences(text: str, count: int, tell: Told | None = None) -> Iterator[str]:
+    """The first so many sentences of a text."""
+    for number, (sentence, _) in enumerate(itertools.islice(corpora.read(text), count), start=1):
+        yield sentence
+        if tell and number % 64 == 0:
+            tell(number, count)
+
+
+def moments_between(
+    folder: Path, other: Path, text: str, count: int, share: Share = (0, 1), tell: Told | None = None
+) -> dict[str, Moments]:
+    """Of each layer of a model and the same layer of another."""
+    one, two = reader(folder), reader(other)
+    if one.tokeniser != two.tokeniser:
+        raise InputError(f"{folder} and {other} cut text into other tokens: their vectors cannot be set side by side")
+    moments: dict[str, Moments] = {}
+    for tokens in own(one.batches(sentences(text, count, tell), min(one.longest, two.longest)), share):
+        (a,), (b,) = seen(one.layers, [tokens]), seen(two.layers, [tokens])
+        for name, x, y in zip(one.layers.names, a.vectors, b.vectors, strict=False):
+            moments.setdefault(name, Moments(x.shape[1], y.shape[1])).add(x, y)
+    return moments
+
+
+def moments_of_change(
+    folder: Path,
+    text: str,
+    count: int,
+    groups: int,
+    group_of: Groups | None,
+    share: Share = (0, 1),
+    tell: Told | None = None,
+) -> dict[tuple[int, int], Moments]:
+    """Of each layer and the next, for each group of tokens."""
+    model = reader(folder)
+    return change_moments(model.layers, own(model.batches(sentences(text, count, tell)), share), groups, group_of)
+
+
+def own(batches: Iterator[Tokens], share: Share) -> Iterator[Tokens]:
+    """The batches that are a worker's."""
+    number, of = share
+    return itertools.islice(batches, number, None, of)
+
+
+def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, tell: Told) -> dict[Key, Moments]:
+    """What the work gives with all batches, by one worker here, or by as many as a cluster has room for."""
+    if not cluster.asked_for(engine):
+        return work(tell=tell)
+    found: dict[Key, Moments] = {}
+    with cluster.connected(engine) as ray:
+        remote = ray.remote(num_cpus=1, max_retries=10)(_shared)
+        workers = cluster.size(ray)
+        shares: list[Any] = [remote.remote(work, (number, workers)) for number in range(workers)]
+        for number, share in enumerate(shares, start=1):
+            for key, moments in ray.get(share).items():
+                found.setdefault(key, Moments(moments.x_width, moments.y_width)).merge(moments)
+            tell(number, workers)
+    return found
+
+
+def _shared(work: Callable[..., dict[Any, Moments]], share: Share) -> dict[Any, Moments]:
+    return work(share=share)

@@ -1,0 +1,144 @@
+"""Models of Hugging Face, tiny and random, saved here by transformers, read by the same instruments."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from typer.testing import CliRunner
+
+from glassformer.cli import app
+from glassformer.errors import InputError
+from glassformer.interop import huggingface
+from glassformer.measure.layers import seen
+
+NOUNS, VERBS, KINDS = ("cat", "dog", "bird"), ("sees", "hears", "likes"), ("big", "old", "red", "small")
+WORDS = ["[CLS]", "[SEP]", "[UNK]", "[PAD]", "the", "a", *NOUNS, *VERBS, *KINDS]
+SENTENCES = [
+    f"the {one} {noun} {verb} a {other} {NOUNS[i - 1]}"
+    for one in KINDS[:2]
+    for other in KINDS[2:]
+    for i, (noun, verb) in enumerate(zip(NOUNS, VERBS, strict=True))
+]
+SMALL: dict[str, Any] = {"vocab_size": len(WORDS), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+
+
+def tokeniser(framed: bool) -> transformers.PreTrainedTokenizerFast:
+    made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    if framed:
+        made.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", None, [("[CLS]", 0), ("[SEP]", 1)])
+    named = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=12, **named)
+
+
+def gpt2() -> transformers.PreTrainedModel:
+    return transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=len(WORDS), n_positions=10, n_embd=16, n_layer=2, n_head=2)
+    )
+
+
+def bert() -> transformers.PreTrainedModel:
+    return transformers.BertModel(transformers.BertConfig(**SMALL, intermediate_size=32, max_position_embeddings=16))
+
+
+def llama() -> transformers.PreTrainedModel:
+    return transformers.LlamaModel(transformers.LlamaConfig(**SMALL, intermediate_size=32, max_position_embeddings=16))
+
+
+def t5() -> transformers.PreTrainedModel:
+    return transformers.T5Model(
+        transformers.T5Config(vocab_size=len(WORDS), d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
+    )
+
+
+MODELS = {"gpt2": (gpt2, 10), "bert": (bert, 12), "llama": (llama, 12), "t5": (t5, 12)}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    found = {}
+    for name, (make, _) in MODELS.items():
+        torch.manual_seed(0)
+        found[name] = tmp_path_factory.mktemp(name)
+        make().save_pretrained(found[name])
+        tokeniser(framed=name == "bert").save_pretrained(found[name])
+    return found
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("text") / "text.txt"
+    file.write_text("\n".join(SENTENCES * 20))
+    return file
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_vectors_are_the_hidden_states_of_transformers(name: str, folders: dict[str, Path]) -> None:
+    reader = huggingface.reader(folders[name])
+    (batch,) = reader.batches(SENTENCES)
+    model = transformers.AutoModel.from_pretrained(folders[name]).eval()
+    model = model.get_encoder() if name == "t5" else model
+    with torch.no_grad():
+        expected = model(input_ids=batch, output_hidden_states=True).hidden_states
+    assert reader.layers.names == ("embedding", "1", "2")
+    (found,) = seen(reader.layers, [batch])
+    for vectors, state in zip(found.vectors, expected, strict=True):
+        assert np.array_equal(vectors, state.flatten(0, 1).numpy())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sentences_are_framed_and_cut_as_the_model_wants_them(name: str, folders: dict[str, Path]) -> None:
+    reader = huggingface.reader(folders[name])
+    assert reader.longest == MODELS[name][1]
+    (batch,) = reader.batches([" ".join(["cat"] * 30)])
+    assert batch.shape == (1, reader.longest)
+    assert (batch[0, 0] == WORDS.index("[CLS]")) == (name == "bert")
+    assert reader.special >= {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("what", ["information", "recovery", "change", "influence"])
+@pytest.mark.parametrize("name", ["gpt2", "bert"])
+def test_the_command_line_measures_them(name: str, what: str, folders: dict[str, Path], text: Path) -> None:
+    few = ["--each", "20"] if what in ("information", "recovery") else []
+    done = CliRunner().invoke(app, ["measure", what, str(folders[name]), "--text", str(text), *few, "--json"])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)["layers"]) == (2 if what == "change" else 3)
+
+
+def test_models_with_one_tokeniser_are_compared_and_others_refused(folders: dict[str, Path], text: Path) -> None:
+    def similarity(other: str) -> tuple[int, str]:
+        asked = ["measure", "similarity", str(folders["gpt2"]), str(folders[other]), "--text", str(text)]
+        done = CliRunner().invoke(app, asked)
+        return done.exit_code, done.output
+
+    assert similarity("llama")[0] == 0
+    assert similarity("bert")[0] == 2
+    assert "cut text into other tokens" in similarity("bert")[1]
+    assert similarity("gpt2")[1].count("1.000") == 3 * 5
+
+
+def test_a_folder_without_safetensors_is_refused_and_not_unpickled(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "pickled"
+    shutil.copytree(folders["gpt2"], folder)
+    (folder / "model.safetensors").unlink()
+    torch.save({}, folder / "pytorch_model.bin")
+    with pytest.raises(InputError, match="transformers cannot open it"):
+        huggingface.reader(folder)
+
+
+def test_a_model_that_brings_its_own_code_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "custom"
+    shutil.copytree(folders["gpt2"], folder)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Mine", "AutoModel": "mine.Model"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "mine.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
+    with pytest.raises(InputError, match="transformers cannot open it"):
+        huggingface.reader(folder)
+    assert not (tmp_path / "executed").exists()
