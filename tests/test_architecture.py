@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "measure": {"nn", "measure"},
     "interop": {"nn", "measure", "interop"},
     "studies": {"automata", "algebra", "nn", "compiler", "learn", "measure", "interop", "report", "studies"},
-    "claims": {"automata", "algebra", "nn", "compiler", "learn", "measure", "claims"},
+    "claims": {"automata", "algebra", "nn", "compiler", "learn", "measure", "studies", "claims"},
     "report": {"automata", "algebra", "report"},
 }
 

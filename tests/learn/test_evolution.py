@@ -3,7 +3,7 @@
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from glassformer.studies.evolution import NAMES, QUESTIONS, Evolution, Scale, measure, train_all, verdicts
+from glassformer.studies.evolution import NAMES, QUESTIONS, Evolution, Learned, Scale, measure, train_all, verdicts
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sentences.tsv"
 TINY = Scale(
@@ -13,12 +13,13 @@ TINY = Scale(
 
 
 def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(tmp_path: Path) -> None:
-    accuracy = train_all(TINY, tmp_path, workers=2)
-    assert set(accuracy) == {f"{objective}-{seed}" for objective in NAMES for seed in range(2)}
+    learned = train_all(TINY, tmp_path, workers=2)
+    assert all(each.tokens_per_second > 0 and 0 < each.guess < 0.5 for each in learned.values())
+    assert set(learned) == {f"{objective}-{seed}" for objective in NAMES for seed in range(2)}
     told_steps: list[tuple[int, int]] = []
-    assert train_all(TINY, tmp_path, 2, lambda what, count, of: told_steps.append((count, of))) == accuracy
+    assert train_all(TINY, tmp_path, 2, lambda what, count, of: told_steps.append((count, of))) == learned
     assert {count for count, _ in told_steps} == {0}
-    told = measure(TINY, tmp_path, accuracy)
+    told = measure(TINY, tmp_path, learned)
     assert set(told.information) == set(QUESTIONS)
     assert all(len(curves) == 2 for curves in told.information.values())
     assert set(told.distances) == {
@@ -31,7 +32,9 @@ def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(t
     assert [verdict.claim for verdict in verdicts(told)] == [f"S3.{i}" for i in range(1, 6)]
 
 
-def told_of(lm: list[float], mlm: list[float], near: float, far: float) -> list[bool]:
+def told_of(
+    lm: list[float], mlm: list[float], near: float, far: float, right: float = 0.3, differ: float = 0.01
+) -> list[bool]:
     layers = ["embedding", "1", "2", "3"]
 
     def curve(values: list[float]) -> list[dict[str, float]]:
@@ -39,13 +42,17 @@ def told_of(lm: list[float], mlm: list[float], near: float, far: float) -> list[
 
     information = {"LM, its token": curve(lm), "MLM, its token": curve(mlm), "MT, its token": curve([5, 4, 4, 4])}
     distances = {"MLM and MT": curve([near] * 4), "LM and MT": curve([far] * 4), "two seeds of LM": curve([0.1] * 4)}
-    changes = {name: [{"1": 0.2, "2": 0.1, "3": 0.1}] for name in NAMES.values()}
+    changes = {
+        name: [{"1": x, "2": 0.1}, {"1": x + differ, "2": 0.1}]
+        for name, x in zip(NAMES.values(), (0.1, 0.2, 0.3), strict=True)
+    }
     errors = {name: dict.fromkeys(layers, 0.1) for name in information}
-    accuracy = {"lm-0": 0.3, "mlm-0": 0.3, "mt-0": 0.3}
-    found = Evolution(accuracy, information, errors, distances, changes, 6.0)
+    learned = {f"{name}-0": Learned(accuracy=right, guess=0.1, tokens_per_second=1.0) for name in NAMES}
+    found = Evolution(learned, information, errors, distances, changes, 6.0)
     return [verdict.holds for verdict in verdicts(found)]
 
 
 def test_a_verdict_follows_from_the_numbers() -> None:
     assert told_of([5, 4.8, 4, 3], [5, 4.8, 4, 4.5], 0.3, 0.5) == [True] * 5
-    assert told_of([5, 4.8, 4, 4.75], [5, 4.8, 4, 3.9], 0.5, 0.4) == [True, False, False, False, True]
+    assert told_of([5, 4.8, 4, 4.95], [5, 4.8, 4, 3.9], 0.5, 0.4) == [True, False, False, False, True]
+    assert told_of([5, 4.8, 4, 3], [4, 4.3, 4.4, 4.5], 0.3, 0.5, 0.15, 0.2) == [False, True, False, True, False]

@@ -1,5 +1,6 @@
 """One text for three objectives."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,8 @@ from glassformer.learn.objectives import (
     tokeniser_from,
     tokeniser_of,
 )
-from glassformer.nn import Transformer, files
-from glassformer.nn.translator import Translator
+from glassformer.nn import Config, Transformer, files
+from glassformer.nn.translator import Translator, TranslatorConfig
 
 CORPUS = corpora.load(Path(__file__).parents[1] / "data" / "sentences.tsv", parallel=True)
 TOKENISER = tokeniser_of(CORPUS, 330)
@@ -121,7 +122,7 @@ def test_lengths_are_as_frequent_as_their_sentences(text: Text) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_objective_is_learned_and_kept_with_its_tokeniser(text: Text, objective: str, tmp_path: Path) -> None:
-    settings = Settings(steps=150, batch=32, learning_rate=1e-2, evaluate_every=150, evaluation_words=64)
+    settings = Settings(steps=200, batch=32, learning_rate=1e-2, evaluate_every=200, evaluation_words=64)
     trained = train(Reading(text, objective), SMALL, settings, folder=tmp_path / "run")
     assert trained.score.accuracy > 0.3  # of some fifty words; a model that learned nothing is right in one of six
     model, documents = files.load(tmp_path / "run" / "model")
@@ -146,6 +147,16 @@ def test_a_translation_does_not_look_ahead_and_looks_at_the_whole_source(text: T
     other[:, source.shape[1] - 2] = (other[:, source.shape[1] - 2] + 1) % text.vocab
     assert (model(other)[:, source.shape[1]] - logits[:, 0]).abs().max() > 0
     assert target.shape[1] == tokens.shape[1] - source.shape[1]
+
+
+def test_the_nth_token_of_a_translation_stands_at_the_same_position_whatever_the_source() -> None:
+    empty = Config(vocab=9, outputs=9, context=12, width=4, blocks=())
+    model = Translator(TranslatorConfig(replace(empty, outputs=4, context=7), empty, END))
+    table = model.decoder.pos_embed
+    assert table is not None
+    for source in ([START, 7, END], [START, 7, 8, 5, 6, END]):
+        read = model.read(torch.tensor([[*source, START, 4, 5]]))[0]
+        assert torch.equal(read[len(source) :], model.decoder.embed.W_E[[START, 4, 5]] + table.W_pos[7:10])
 
 
 def test_a_translator_refuses_sources_that_do_not_end_together(text: Text) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from glassformer.claims import s0_learning, s0_shortcuts, s1_approximation
+from glassformer.claims import s0_learning, s0_shortcuts, s1_approximation, s3_evolution
 from glassformer.errors import InputError
 
 Measured = tuple[str, bool]
@@ -38,7 +38,7 @@ class Outcome:
 
 CLAIMS: Final = tuple(
     Claim(identifier, (measure.__doc__ or "").strip(), measure)
-    for module in (s0_shortcuts, s0_learning, s1_approximation)
+    for module in (s0_shortcuts, s0_learning, s1_approximation, s3_evolution)
     for identifier, measure in module.CLAIMS.items()
 )
 

@@ -19,7 +19,7 @@ def evolve(
     folder: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where models, numbers and figure are kept.")
     ] = Path("evolution"),
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps of each training; default: 1,500.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of each training; default: 4,000.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller models, fewer steps: minutes.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -35,14 +35,18 @@ def evolve(
     scale = replace(QUICK if quick else Scale(), corpus=corpus)
     scale = scale if steps is None else replace(scale, steps=steps)
     with progress_bar("training") as advance:
-        accuracy = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
+        learned = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
     with progress_bar("measuring ") as advance:
-        found = measure(scale, folder, accuracy, lambda what, count, of: advance(count, of, what))
+        found = measure(scale, folder, learned, lambda what, count, of: advance(count, of, what))
     write_atomically(folder / "evolution.json", to_json(found.to_json()).encode())
     write_atomically(folder / "evolution.svg", found.draw().encode())
     told = verdicts(found)
     if as_json:
         return print_json({**found.to_json(), "claims": [asdict(verdict) for verdict in told]})
+    table = table_of("model", "right", "a guess", "tokens per second")
+    for name, each in learned.items():
+        table.add_row(name, f"{each.accuracy:.3f}", f"{each.guess:.3f}", f"{each.tokens_per_second:,.0f}")
+    out.print(table)
     table = table_of("claim", "here", "holds", show_lines=True)
     for verdict in told:
         table.add_row(verdict.claim, verdict.said, "yes" if verdict.holds else "no")

@@ -28,6 +28,7 @@ Residual: TypeAlias = Float[Tensor, "batch pos width"]
 PerHead: TypeAlias = Float[Tensor, "batch pos head head_width"]
 Pattern: TypeAlias = Float[Tensor, "batch head query key"]
 Logits: TypeAlias = Float[Tensor, "batch pos output"]
+Places: TypeAlias = Int[Tensor, " pos"]
 Input: TypeAlias = Tokens | Residual
 """Tokens, or vectors that enter the residual stream as they are."""
 
@@ -58,9 +59,10 @@ class PosEmbed(nn.Module):
             formula = {"sinusoidal": positions.sinusoidal_table, "dyadic": positions.dyadic_table}[config.positions]
             self.register_buffer("W_pos", formula(config.context, config.width).float(), persistent=False)
 
-    def forward(self, tokens: Input, first: int = 0) -> Residual:
-        """The same vectors for every sequence of the batch, from position `first` on."""
-        return self.W_pos[first : first + tokens.shape[1]].expand(tokens.shape[0], -1, -1)
+    def forward(self, tokens: Input, first: int | Places = 0) -> Residual:
+        """The same vectors for every sequence of the batch, from position `first` on, or at the places told."""
+        where = first if isinstance(first, Tensor) else slice(first, first + tokens.shape[1])
+        return self.W_pos[where].expand(tokens.shape[0], -1, -1)
 
 
 class Attention(nn.Module):
@@ -253,12 +255,12 @@ class Transformer(nn.Module):
         self.unembed = Unembed(config)
         self.initialise()
 
-    def forward(self, tokens: Input, here: Here = UNSEEN, first: int = 0) -> Logits:
-        """The whole computation; the first token may stand at another position than 0 (where positions are added)."""
+    def forward(self, tokens: Input, here: Here = UNSEEN, first: int | Places = 0) -> Logits:
+        """The whole computation; where positions are added, the first may be another than 0, or all may be told."""
         logits: Logits = self.unembed(self.read(tokens, here, first))
         return logits
 
-    def read(self, tokens: Input, here: Here = UNSEEN, first: int = 0) -> Residual:
+    def read(self, tokens: Input, here: Here = UNSEEN, first: int | Places = 0) -> Residual:
         """All but the last step: the vectors that the logits are read off."""
         self.check_tokens(tokens, first)
         x = here("hook_embed", tokens if tokens.is_floating_point() else self.embed(tokens))
@@ -319,7 +321,7 @@ class Transformer(nn.Module):
             else:
                 nn.init.normal_(parameter, std=0.02 * (depth_scale if kind in ("W_O", "W_out") else 1))
 
-    def check_tokens(self, tokens: Input, first: int = 0) -> None:
+    def check_tokens(self, tokens: Input, first: int | Places = 0) -> None:
         """Refuse what cannot be embedded."""
         if not isinstance(tokens, Tensor):
             raise InputError(f"tokens are a tensor of integers [batch, pos], not {type(tokens).__name__}")
@@ -332,8 +334,9 @@ class Transformer(nn.Module):
             raise InputError(
                 f"tokens are int64 or int32 [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}"
             )
-        if first + tokens.shape[1] > self.config.context:
-            positions = f"{tokens.shape[1]} positions" + (f" from {first} on" if first else "")
+        end = int(first.max()) + 1 if isinstance(first, Tensor) else first + tokens.shape[1]
+        if end > self.config.context:
+            positions = f"{tokens.shape[1]} positions" + (f" up to {end - 1}" if end > tokens.shape[1] else "")
             raise InputError(f"{positions} do not fit a context of {self.config.context}")
         if is_vectors or torch.compiler.is_compiling():  # a compiled graph cannot look at values
             return

@@ -2,7 +2,8 @@
 
 So one attention does what self-attention and cross-attention do, and a translator, too, maps tokens to logits: the
 tokens are the source up to and with the first separator, which all sequences of a batch have at the same place, and
-then what there is of the translation; the logits at the source's positions are asked by nobody.
+then what there is of the translation; the logits at the source's positions are asked by nobody. A translation begins at
+the position behind the longest source, so that its nth token is at the same distance from the source's nth in all.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ class Translator(nn.Module):
     def read(self, tokens: Tokens) -> Residual:
         """The decoder's vectors that the logits are read off."""
         source, target = self.parted(tokens)
-        return self.decoder.read(torch.cat([self.encoder(source), self.decoder.embed(target)], dim=1))
+        vectors = torch.cat([self.encoder(source), self.decoder.embed(target)], dim=1)
+        behind = self.config.encoder.context + torch.arange(target.shape[1])
+        return self.decoder.read(vectors, first=torch.cat([torch.arange(source.shape[1]), behind]))
 
     @property
     def unembed(self) -> Unembed:
