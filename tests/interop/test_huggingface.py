@@ -82,7 +82,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_vectors_are_the_hidden_states_of_transformers(name: str, folders: dict[str, Path]) -> None:
     reader = huggingface.reader(folders[name])
     (batch,) = reader.batches(SENTENCES)
-    model = transformers.AutoModel.from_pretrained(folders[name]).eval()
+    model = transformers.AutoModel.from_pretrained(folders[name], attn_implementation="eager").eval()
     model = model.get_encoder() if name == "t5" else model
     with torch.no_grad():
         expected = model(input_ids=batch, output_hidden_states=True).hidden_states
@@ -123,6 +123,62 @@ def test_models_with_one_tokeniser_are_compared_and_others_refused(folders: dict
     assert similarity("gpt2")[1].count("1.000") == 3 * 5
 
 
+def changed(folder: Path, place: Path) -> Path:
+    shutil.copytree(folder, place)
+    return place
+
+
+def test_a_folder_without_a_tokeniser_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    for name in MODELS:
+        folder = changed(folders[name], tmp_path / name)
+        for file in folder.glob("*token*"):
+            file.unlink()
+        with pytest.raises(InputError, match="holds no tokeniser"):
+            huggingface.reader(folder)
+
+
+def test_weights_that_are_missing_or_no_weights_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = changed(folders["bert"], tmp_path / "deeper")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 4}))
+    with pytest.raises(InputError, match=r"does not hold all weights .* is missing"):
+        huggingface.reader(folder)
+    (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1")
+    with pytest.raises(InputError, match="cannot open it"):
+        huggingface.reader(folder)
+
+
+def test_a_model_that_says_no_limit_reads_sentences_of_some_length(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = changed(folders["t5"], tmp_path / "t5")
+    told = json.loads((folder / "tokenizer_config.json").read_text())
+    told.pop("model_max_length")
+    (folder / "tokenizer_config.json").write_text(json.dumps(told))
+    reader = huggingface.reader(folder)
+    assert [batch.shape for batch in reader.batches([" ".join(["cat"] * 600)])] == [(1, reader.longest)]
+
+
+def test_a_tokeniser_is_the_same_after_it_was_used(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = changed(folders["gpt2"], tmp_path / "used")
+    used = tokeniser(framed=False)
+    used(SENTENCES, truncation=True, max_length=3)
+    used.save_pretrained(folder)
+    assert huggingface.reader(folder).tokeniser == huggingface.reader(folders["gpt2"]).tokeniser
+
+
+def test_models_of_other_depths_and_too_little_text_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    transformers.GPT2Model(
+        transformers.GPT2Config(vocab_size=len(WORDS), n_positions=10, n_embd=16, n_layer=3, n_head=2)
+    ).save_pretrained(tmp_path / "deeper")
+    tokeniser(framed=False).save_pretrained(tmp_path / "deeper")
+    (tmp_path / "one.txt").write_text(SENTENCES[0])
+    for other, said in ((tmp_path / "deeper", "has 2 layers and"), (folders["llama"], "7 vectors are too few")):
+        asked = ["measure", "similarity", str(folders["gpt2"]), str(other), "--text", str(tmp_path / "one.txt")]
+        done = CliRunner().invoke(app, asked)
+        assert done.exit_code == 2
+        assert said in " ".join(done.output.split())
+
+
 def test_a_folder_without_safetensors_is_refused_and_not_unpickled(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "pickled"
     shutil.copytree(folders["gpt2"], folder)
@@ -136,9 +192,9 @@ def test_a_model_that_brings_its_own_code_is_refused(folders: dict[str, Path], t
     folder = tmp_path / "custom"
     shutil.copytree(folders["gpt2"], folder)
     config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Mine", "AutoModel": "mine.Model"}}
+    config |= {"auto_map": {"AutoConfig": "mine.Mine", "AutoModel": "mine.Model"}}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "mine.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
-    with pytest.raises(InputError, match="transformers cannot open it"):
+    with pytest.raises(InputError, match="brings its own code"):
         huggingface.reader(folder)
     assert not (tmp_path / "executed").exists()

@@ -70,6 +70,8 @@ def test_places_are_grouped_between_edges() -> None:
     names, group = by_place((1, 2, 4))
     assert names == ("1", "2 to 3", "4 to …")
     assert group(Seen(np.zeros(6, dtype=int), np.arange(6), [])).tolist() == [-1, 0, 1, 1, 2, 2]
+    _, but_special = by_place((0, 2), special=frozenset({7}))
+    assert but_special(Seen(np.array([7, 1, 1, 7]), np.arange(4), [])).tolist() == [-1, 0, 1, -1]
 
 
 def test_influence_is_none_where_tokens_stand_alone_and_some_where_they_mix() -> None:

@@ -39,6 +39,18 @@ def test_known_information_is_found_and_bounded_from_below(kinds: int, each: int
         assert found.plug_in == pytest.approx(found.null, abs=0.1 + found.error)
 
 
+@pytest.mark.parametrize("each", [3, 4, 21, 22])
+def test_clusters_that_tell_everything_tell_all_bits_and_no_more(each: int) -> None:
+    labels = np.repeat(np.arange(30), each)
+    found = between(labels, labels)
+    assert found.bits == pytest.approx(found.most)
+
+
+def test_as_many_clusters_as_vectors_are_refused() -> None:
+    with pytest.raises(InputError, match="60 clusters of 60 vectors tell nothing"):
+        between(np.repeat(np.arange(20), 3), np.arange(60))
+
+
 def test_more_vectors_come_closer() -> None:
     errors = []
     for each in (20, 200, 2000):

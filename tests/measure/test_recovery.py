@@ -32,8 +32,14 @@ def test_what_vectors_tell_is_recovered_and_the_control_finds_nothing() -> None:
         assert (told.place_nearest > 0.95) == bool(place)
         assert (told.place_probe > 0.95) == bool(place)
         assert told.token_control < 0.25  # one in eight by chance
-    assert found["place"].place_control < 0.6
-    assert found["token"].place_control > 0.95  # a place for each token is told by the token: that is the control
+        assert told.place_control < 0.3  # one in five by chance
+
+
+def test_the_control_for_places_is_what_the_token_tells() -> None:
+    made = sample()
+    (told,) = recovery(Sample(made.labels, made.labels % 3, {"nothing": made.vectors["nothing"]}))
+    assert told.place_control == 1.0
+    assert told.place_probe < 0.6
 
 
 def test_the_nearest_is_another_vector() -> None:

@@ -20,6 +20,8 @@ class Claim:
     id: str
     claimed: str
     measure: Callable[[], Measured]
+    slow: bool = False
+    """Whether it takes many minutes, and a text from a registry."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Outcome:
 
 
 CLAIMS: Final = tuple(
-    Claim(identifier, (measure.__doc__ or "").strip(), measure)
+    Claim(identifier, (measure.__doc__ or "").strip(), measure, slow=module is s3_evolution)
     for module in (s0_shortcuts, s0_learning, s1_approximation, s3_evolution)
     for identifier, measure in module.CLAIMS.items()
 )

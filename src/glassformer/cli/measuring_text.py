@@ -100,6 +100,11 @@ def sampled(model: Reader, text: str, sentences: int, tokens: int, each: int) ->
     return gather(model.layers, ((batch, batch) for batch in told(model, text, sentences)), chosen, each)
 
 
+def whole_path(text: str) -> str:
+    """A file from the root on, for workers elsewhere; the name of a corpus as it is."""
+    return str(Path(text).resolve()) if Path(text).exists() else text
+
+
 def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, name: str) -> dict[Key, Moments]:
     """What the work gives on an engine, with a progress bar."""
     from glassformer.studies.reading import accumulated as on_engine
@@ -121,15 +126,21 @@ def similarity(
     from glassformer.measure.similarity import Similarity
     from glassformer.studies.reading import moments_between
 
-    moments = accumulated(partial(moments_between, folder, other, text, sentences), engine, folder.name)
+    work = partial(moments_between, folder.resolve(), other.resolve(), whole_path(text), sentences)
+    moments = accumulated(work, engine, folder.name)
+    few = [each.count for each in moments.values() if not each.enough]
+    if few or not moments:
+        raise InputError(
+            f"{max(few, default=0):,} vectors are too few to tell: chance alone makes few vectors correlate"
+        )
     kinds = ("pwcca", "symmetric_pwcca", "svcca", "cca", "cka")
     found = {name: {kind: getattr(Similarity(each), kind) for kind in kinds} for name, each in moments.items()}
     if as_json:
         layers = [{"layer": name, **told, "samples": moments[name].count} for name, told in found.items()]
         return print_json({"layers": layers})
-    table = table_of("layer", "PWCCA", "both ways", "SVCCA", "CCA", "CKA")
+    table = table_of("layer", "PWCCA", "both ways", "SVCCA", "CCA", "CKA", "vectors")
     for name, told in found.items():
-        table.add_row(name, *(f"{value:.3f}" for value in told.values()))
+        table.add_row(name, *(f"{value:.3f}" for value in told.values()), f"{moments[name].count:,}")
     out.print(table)
     return None
 
@@ -153,8 +164,9 @@ def change(
     names: tuple[str, ...] = ("all",)
     group_of: Groups | None = None
     if by != "all":
-        names, group_of = by_place() if by == "place" else by_frequency(model.counts(told(model, text, sentences)))
-    work = partial(moments_of_change, folder, text, sentences, len(names), group_of)
+        counts = model.counts(told(model, text, sentences)) if by == "frequency" else None
+        names, group_of = by_place(special=model.special) if counts is None else by_frequency(counts)
+    work = partial(moments_of_change, folder.resolve(), whole_path(text), sentences, len(names), group_of)
     found = changes(model.layers.names, names, accumulated(work, engine, folder.name))
     if as_json:
         return print_json({"layers": [each.to_json() for each in found]})

@@ -20,6 +20,7 @@ def evolve(
         Path, typer.Option("--out", metavar="DIR", help="Where models, numbers and figure are kept.")
     ] = Path("evolution"),
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of each training; default: 4,000.")] = None,
+    norm: Annotated[str, typer.Option(help="Where norms are: post (behind attention and MLP) or pre.")] = "post",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller models, fewer steps: minutes.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -32,7 +33,7 @@ def evolve(
     from glassformer.nn.files import to_json
     from glassformer.studies.evolution import QUICK, Scale, measure, train_all, verdicts
 
-    scale = replace(QUICK if quick else Scale(), corpus=corpus)
+    scale = replace(QUICK if quick else Scale(), corpus=corpus, norm_place=norm)
     scale = scale if steps is None else replace(scale, steps=steps)
     with progress_bar("training") as advance:
         learned = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))

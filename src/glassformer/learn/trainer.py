@@ -395,12 +395,13 @@ def _refuse_differences(there: Any, now: dict[str, Any], folder: Path) -> None:
     """A run can only be resumed as it was begun."""
     if not isinstance(there, dict) or there.get("format") != FORMAT:
         raise InputError(f"{folder}/run.json is not that of a {FORMAT}")
+    usual = {"architecture": Architecture().to_json(), "settings": asdict(Settings())}
     for part in ("task", "tests", "architecture", "settings"):
         begun = there.get(part)
         if not isinstance(begun, dict):
             raise InputError(f"{folder}/run.json does not say with what {part} the run was begun")
         for key in sorted({*begun, *now[part]}):
-            was, asked = begun.get(key), now[part].get(key)
+            was, asked = begun.get(key, usual.get(part, {}).get(key)), now[part].get(key)
             if was != asked and key != "checkpoint_seconds":
                 raise InputError(f"{folder} was begun with another {key} ({_short(was)}, now {_short(asked)})")
 

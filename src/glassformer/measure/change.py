@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -19,9 +19,6 @@ from torch import Tensor
 from glassformer.errors import InputError
 from glassformer.measure.layers import Layers, Seen, Tokens, seen
 from glassformer.measure.similarity import Moments, Similarity
-
-ENOUGH: Final = 10
-"""Vectors for each of their dimensions: with fewer, chance alone makes them correlate."""
 
 Groups: TypeAlias = Callable[[Seen], Integer[np.ndarray, " sample"]]
 """Gives each token of a batch the number of its group, or −1."""
@@ -75,8 +72,7 @@ def changes(
     for step, (before, after) in enumerate(pairwise(layers)):
         for group, name in enumerate(names):
             own = moments[step, group]
-            told = own.count >= ENOUGH * max(own.x_width, own.y_width)
-            found.append(Change(before, after, name, 1 - Similarity(own).pwcca if told else None, own.count))
+            found.append(Change(before, after, name, 1 - Similarity(own).pwcca if own.enough else None, own.count))
     return found
 
 
@@ -94,11 +90,16 @@ def by_frequency(counts: Integer[np.ndarray, " token"], parts: int = 4) -> tuple
     return tuple(names), lambda batch: group[batch.tokens]
 
 
-def by_place(edges: tuple[int, ...] = (1, 2, 4, 8, 16)) -> tuple[tuple[str, ...], Groups]:
-    """Groups of tokens by where they stand: from each edge to the next."""
+def by_place(
+    edges: tuple[int, ...] = (0, 1, 2, 4, 8, 16), special: frozenset[int] = frozenset()
+) -> tuple[tuple[str, ...], Groups]:
+    """Groups of tokens by where they stand, from each edge to the next; special ones in none."""
     ends = [*(str(edge - 1) for edge in edges[1:]), "…"]
     names = tuple(f"{a} to {b}" if str(a) != b else str(a) for a, b in zip(edges, ends, strict=True))
-    return names, lambda batch: np.searchsorted(edges, batch.places, side="right") - 1
+    left_out = np.array(sorted(special), dtype=int)
+    return names, lambda batch: np.where(
+        np.isin(batch.tokens, left_out), -1, np.searchsorted(edges, batch.places, side="right") - 1
+    )
 
 
 @dataclass(frozen=True)

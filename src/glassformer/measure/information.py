@@ -27,6 +27,9 @@ SHUFFLES: Final = 5
 WEIGHTS: Final = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Counts that the share of a label counts for beside those of a cluster."""
 
+LEAST_ROOM: Final = 0.05
+"""Of all bits, between what chance tells and everything: with less, the estimate is noise."""
+
 Labels: TypeAlias = Integer[np.ndarray, " sample"]
 Counts: TypeAlias = Integer[np.ndarray, " value"]
 
@@ -87,9 +90,13 @@ def between(labels: Labels, others: Labels, seed: int = 0) -> Information:
     rng = np.random.default_rng(seed)
     shuffled = [rng.permutation(x) for _ in range(SHUFFLES)]
     least = fmean(counted(each, y, grassberger) for each in shuffled)
-    most = entropy(np.bincount(x))
+    most, top = entropy(np.bincount(x)), grassberger(np.bincount(x))
+    if top - least < LEAST_ROOM * most:
+        raise InputError(
+            f"{int(y.max()) + 1:,} clusters of {len(x):,} vectors tell nothing: take fewer, or more vectors"
+        )
     again = [counted(x[i], y[i], grassberger) for i in (rng.integers(0, len(x), len(x)) for _ in range(RESAMPLES))]
-    stretch = most / (most - least) if most - least > 1e-9 else 0.0  # labels that are all alike have nothing to tell
+    stretch = most / (top - least) if most else 0.0  # labels that are all alike have nothing to tell
     return Information(
         bits=(counted(x, y, grassberger) - least) * stretch,
         error=1.96 * float(np.std(again, ddof=1)) * stretch,

@@ -1,8 +1,8 @@
 """Can the token, and its place, be read off a vector? By its nearest neighbour, and by a linear probe with a control.
 
-The probe is a least-squares classifier, learned from one half of the vectors and tested on the other. Its control task
-has nothing to find: labels that were drawn anew (for tokens: shuffled; for places: one random place for each token, so
-that a probe which only knows the token gets it right). A probe that is no better than its control has found nothing.
+The probe is a least-squares classifier, learned from one half of the vectors and tested on the other. The control for
+tokens is the same probe on labels that were shuffled, where there is nothing to find; that for places, as tokens have
+their usual places, is to say the most frequent place of the token. A probe that is no better has found nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Float, Integer
+from jaxtyping import Bool, Float, Integer
 
 from glassformer.errors import InputError
 from glassformer.measure.identity import Sample
@@ -46,7 +46,7 @@ def recovery(sample: Sample, seed: int = 0) -> list[Recovery]:
         raise InputError("four vectors are the least of which one half can teach and the other test")
     half = rng.permutation(len(tokens)) % 2 == 0
     shuffled = rng.permutation(tokens)
-    elsewhere = rng.choice(places, int(tokens.max()) + 1)[tokens]
+    usual = usual_place(tokens, places, half)
     found = []
     for layer, vectors in sample.vectors.items():
         near = nearest(vectors)
@@ -58,10 +58,19 @@ def recovery(sample: Sample, seed: int = 0) -> list[Recovery]:
                 probe(vectors, shuffled, half),
                 float((places[near] == places).mean()),
                 probe(vectors, places, half),
-                probe(vectors, elsewhere, half),
+                usual,
             )
         )
     return found
+
+
+def usual_place(
+    tokens: Integer[np.ndarray, " sample"], places: Integer[np.ndarray, " sample"], half: Bool[np.ndarray, " sample"]
+) -> float:
+    """How often the place that a token has most often in one half is right in the other."""
+    counts = np.zeros((int(tokens.max()) + 1, int(places.max()) + 1), dtype=int)
+    np.add.at(counts, (tokens[half], places[half]), 1)
+    return float((counts.argmax(axis=1)[tokens[~half]] == places[~half]).mean())
 
 
 def nearest(vectors: Float[np.ndarray, "sample width"]) -> Integer[np.ndarray, " sample"]:
@@ -78,7 +87,7 @@ def nearest(vectors: Float[np.ndarray, "sample width"]) -> Integer[np.ndarray, "
 def probe(
     vectors: Float[np.ndarray, "sample width"],
     labels: Integer[np.ndarray, " sample"],
-    half: Any,
+    half: Bool[np.ndarray, " sample"],
 ) -> float:
     """How often a linear map, fitted to one-hot labels on one half, is right on the other."""
     kinds, numbers = np.unique(labels, return_inverse=True)

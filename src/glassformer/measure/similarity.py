@@ -20,8 +20,10 @@ NEGLIGIBLE: Final = 1e-12
 """Directions with less than this part of the largest variance are rounding: float64 sums keep some 15 digits."""
 CLEAR: Final = 1e-6
 """Where each column has this part of the largest variance for itself, none of the directions is rounding."""
-AT_ONCE: Final = 2**18
-"""Numbers that are centred together, 2 MiB in float64."""
+AT_ONCE: Final = 2**19
+"""Numbers that are centred together, 4 MiB in float64."""
+ENOUGH: Final = 10
+"""Vectors for each of their dimensions."""
 KEPT_VARIANCE: Final = 0.99
 """SVCCA looks at the fewest directions that have this part of the variance."""
 
@@ -81,6 +83,11 @@ class Moments:
         self.x_mean = self.x_mean + x_apart * (count / both)
         self.y_mean = self.y_mean + y_apart * (count / both)
         self.count = both
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough vectors to tell: with fewer, chance alone makes them correlate."""
+        return self.count >= ENOUGH * max(self.x_width, self.y_width)
 
     @property
     def xx(self) -> Matrix:

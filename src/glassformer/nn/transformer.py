@@ -334,6 +334,8 @@ class Transformer(nn.Module):
             raise InputError(
                 f"tokens are int64 or int32 [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}"
             )
+        if isinstance(first, Tensor) and (len(first) != tokens.shape[1] or (len(first) and int(first.min()) < 0)):
+            raise InputError(f"{tokens.shape[1]} tokens stand at as many places, from 0 on, not at {first.tolist()}")
         end = int(first.max()) + 1 if isinstance(first, Tensor) else first + tokens.shape[1]
         if end > self.config.context:
             positions = f"{tokens.shape[1]} positions" + (f" up to {end - 1}" if end > tokens.shape[1] else "")

@@ -68,10 +68,15 @@ def moments_between(
     one, two = reader(folder), reader(other)
     if one.tokeniser != two.tokeniser:
         raise InputError(f"{folder} and {other} cut text into other tokens: their vectors cannot be set side by side")
+    if len(one.layers.names) != len(two.layers.names):
+        raise InputError(
+            f"{folder} has {len(one.layers.names) - 1} layers and {other} {len(two.layers.names) - 1}: "
+            "layers are set side by side one by one"
+        )
     moments: dict[str, Moments] = {}
     for tokens in own(one.batches(sentences(text, count, tell), min(one.longest, two.longest)), share):
         (a,), (b,) = seen(one.layers, [tokens]), seen(two.layers, [tokens])
-        for name, x, y in zip(one.layers.names, a.vectors, b.vectors, strict=False):
+        for name, x, y in zip(one.layers.names, a.vectors, b.vectors, strict=True):
             moments.setdefault(name, Moments(x.shape[1], y.shape[1])).add(x, y)
     return moments
 
@@ -106,9 +111,20 @@ def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, tell: Told
         workers = cluster.size(ray)
         shares: list[Any] = [remote.remote(work, (number, workers)) for number in range(workers)]
         for number, share in enumerate(shares, start=1):
-            for key, moments in ray.get(share).items():
+            for key, moments in _outcome(ray, share).items():
                 found.setdefault(key, Moments(moments.x_width, moments.y_width)).merge(moments)
             tell(number, workers)
+    return found
+
+
+def _outcome(ray: Any, share: Any) -> dict[Any, Moments]:
+    """What a worker found, or what it says is wrong."""
+    try:
+        found: dict[Any, Moments] = ray.get(share)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, InputError):
+            raise error.cause from None
+        raise
     return found
 
 

@@ -1,4 +1,4 @@
-"""What workers accumulate in shares is what one accumulates alone; also on a real Ray cluster."""
+"""Models that read text, from folders; what workers accumulate in shares is what one accumulates alone."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,18 +13,18 @@ from glassformer.learn.objectives import tokeniser_of
 from glassformer.measure.change import by_place
 from glassformer.measure.similarity import Moments, Similarity
 from glassformer.nn import Config, Transformer, files
-from glassformer.studies.reading import accumulated, moments_between, moments_of_change
+from glassformer.studies.reading import accumulated, moments_between, moments_of_change, reader
 
+CONFIG = Config.uniform(vocab=400, outputs=400, context=40, width=8, layers=2, heads=2, norm="layer")
 TEXT = Path(__file__).parent.parent / "data" / "sentences.tsv"
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     tokeniser = tokeniser_of(corpora.load(str(TEXT)), 400).to_str()
-    config = Config.uniform(vocab=400, outputs=400, context=40, width=8, layers=2, heads=2, norm="layer")
     folders = [tmp_path_factory.mktemp("models") / str(seed) for seed in range(2)]
     for folder in folders:
-        files.save(folder, Transformer(config), {"tokenizer.json": tokeniser})
+        files.save(folder, Transformer(CONFIG), {"tokenizer.json": tokeniser})
     return folders
 
 
@@ -69,6 +69,18 @@ def test_a_cluster_gives_the_same_numbers(models: list[Path], monkeypatch: pytes
     finally:
         ray.shutdown()
     assert told == [(1, 2), (2, 2)] * 2
+
+
+def test_what_holds_no_model_that_reads_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder"):
+        reader(tmp_path / "nowhere")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="has not ended yet"):
+        reader(tmp_path / "run")
+    files.save(tmp_path / "model", Transformer(CONFIG))
+    with pytest.raises(InputError, match=r"reads text: there is no tokenizer\.json"):
+        reader(tmp_path / "model")
 
 
 def test_another_engine_is_refused(models: list[Path]) -> None:
