@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import jaxtyping
 import pytest
@@ -9,6 +10,8 @@ import torch
 from hypothesis import settings
 
 jaxtyping.install_import_hook("glassformer", "typecheck.checked")
+
+from shell import Shell  # noqa: E402 (it imports what is to be checked)
 
 torch.set_num_threads(1)  # the tests themselves run in parallel
 
@@ -31,3 +34,11 @@ def heeding_interrupts() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
+    """`glassformer …` in an empty folder, on a wide terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return Shell(monkeypatch, capsys)

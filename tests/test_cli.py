@@ -1,6 +1,5 @@
 """The command line as a user meets it: output, JSON keys, exit codes."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,33 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from glassformer.__main__ import main
 from glassformer.claims import CLAIMS
-
-
-class Shell:
-    """Runs `glassformer …` in this process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.monkeypatch, self.capsys = monkeypatch, capsys
-
-    def __call__(self, *arguments: str, code: int = 0) -> tuple[str, str]:
-        self.monkeypatch.setattr("sys.argv", ["glassformer", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = self.capsys.readouterr()
-        assert (stop.value.code or 0) == code, captured.err
-        return captured.out, captured.err
-
-    def json(self, *arguments: str, code: int = 0) -> Any:
-        return json.loads(self(*arguments, "--json", code=code)[0])
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    return Shell(monkeypatch, capsys)
+from shell import Shell
 
 
 def test_help_shows_the_commands_and_how_to_start(shell: Shell) -> None:

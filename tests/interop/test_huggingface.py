@@ -10,12 +10,11 @@ import pytest
 import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from typer.testing import CliRunner
 
-from glassformer.cli import app
 from glassformer.errors import InputError
 from glassformer.interop import huggingface
 from glassformer.measure.layers import seen
+from shell import Shell
 
 NOUNS, VERBS, KINDS = ("cat", "dog", "bird"), ("sees", "hears", "likes"), ("big", "old", "red", "small")
 WORDS = ["[CLS]", "[SEP]", "[UNK]", "[PAD]", "the", "a", *NOUNS, *VERBS, *KINDS]
@@ -104,23 +103,23 @@ def test_sentences_are_framed_and_cut_as_the_model_wants_them(name: str, folders
 
 @pytest.mark.parametrize("what", ["information", "recovery", "change", "influence"])
 @pytest.mark.parametrize("name", ["gpt2", "bert"])
-def test_the_command_line_measures_them(name: str, what: str, folders: dict[str, Path], text: Path) -> None:
-    few = ["--each", "20"] if what in ("information", "recovery") else []
-    done = CliRunner().invoke(app, ["measure", what, str(folders[name]), "--text", str(text), *few, "--json"])
-    assert done.exit_code == 0, done.output
-    assert len(json.loads(done.stdout)["layers"]) == (2 if what == "change" else 3)
+def test_the_command_line_measures_them(
+    name: str, what: str, folders: dict[str, Path], text: Path, shell: Shell
+) -> None:
+    few = ["--each", "20", "--tokens", "10"] if what in ("information", "recovery") else []
+    few += ["--clusters", "20"] if what == "information" else []
+    told = shell.json("measure", what, str(folders[name]), "--text", str(text), *few)
+    assert len(told["layers"]) == (2 if what == "change" else 3)
 
 
-def test_models_with_one_tokeniser_are_compared_and_others_refused(folders: dict[str, Path], text: Path) -> None:
-    def similarity(other: str) -> tuple[int, str]:
-        asked = ["measure", "similarity", str(folders["gpt2"]), str(folders[other]), "--text", str(text)]
-        done = CliRunner().invoke(app, asked)
-        return done.exit_code, done.output
-
-    assert similarity("llama")[0] == 0
-    assert similarity("bert")[0] == 2
-    assert "cut text into other tokens" in similarity("bert")[1]
-    assert similarity("gpt2")[1].count("1.000") == 3 * 5
+def test_models_with_one_tokeniser_are_compared_and_others_refused(
+    folders: dict[str, Path], text: Path, shell: Shell
+) -> None:
+    asked = ("measure", "similarity", str(folders["gpt2"]))
+    of = ("--text", str(text))
+    assert shell(*asked, str(folders["gpt2"]), *of)[0].count("1.000") == 3 * 5
+    assert len(shell.json(*asked, str(folders["llama"]), *of)["layers"]) == 3
+    assert "cut text into other tokens" in shell(*asked, str(folders["bert"]), *of, code=2)[1]
 
 
 def changed(folder: Path, place: Path) -> Path:
@@ -165,7 +164,9 @@ def test_a_tokeniser_is_the_same_after_it_was_used(folders: dict[str, Path], tmp
     assert huggingface.reader(folder).tokeniser == huggingface.reader(folders["gpt2"]).tokeniser
 
 
-def test_models_of_other_depths_and_too_little_text_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_models_of_other_depths_and_too_little_text_are_refused(
+    folders: dict[str, Path], tmp_path: Path, shell: Shell
+) -> None:
     torch.manual_seed(0)
     transformers.GPT2Model(
         transformers.GPT2Config(vocab_size=len(WORDS), n_positions=10, n_embd=16, n_layer=3, n_head=2)
@@ -173,10 +174,8 @@ def test_models_of_other_depths_and_too_little_text_are_refused(folders: dict[st
     tokeniser(framed=False).save_pretrained(tmp_path / "deeper")
     (tmp_path / "one.txt").write_text(SENTENCES[0])
     for other, said in ((tmp_path / "deeper", "has 2 layers and"), (folders["llama"], "7 vectors are too few")):
-        asked = ["measure", "similarity", str(folders["gpt2"]), str(other), "--text", str(tmp_path / "one.txt")]
-        done = CliRunner().invoke(app, asked)
-        assert done.exit_code == 2
-        assert said in " ".join(done.output.split())
+        asked = ("measure", "similarity", str(folders["gpt2"]), str(other), "--text", str(tmp_path / "one.txt"))
+        assert said in shell(*asked, code=2)[1]
 
 
 def test_a_folder_without_safetensors_is_refused_and_not_unpickled(folders: dict[str, Path], tmp_path: Path) -> None:

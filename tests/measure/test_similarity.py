@@ -55,7 +55,7 @@ def test_every_similarity_is_that_of_its_definition_by_plain_svd(seed: int, x_wi
     found = similarity(x, y)
     correlations, of_x, of_y = by_svd(x, y)
     # a covariance squares the condition of the data, some 10³ here, so half of float64's 16 digits are left and more
-    assert found.canonical.correlations == pytest.approx(correlations, abs=1e-9)
+    assert found.x_canonical.correlations == pytest.approx(correlations, abs=1e-9)
     assert found.cca == pytest.approx(correlations.mean(), abs=1e-9)
     assert found.pwcca == pytest.approx(weighted(correlations, of_x, x), abs=1e-8)
     both = (weighted(correlations, of_x, x) + weighted(correlations, of_y, y)) / 2
@@ -111,7 +111,7 @@ def test_constant_repeated_and_dead_columns_add_nothing() -> None:
     x, y = related(4)
     more = np.concatenate([x, np.full((len(x), 1), 7.0), x[:, :2], x[:, :1] + x[:, 1:2], np.zeros((len(x), 1))], axis=1)
     assert similarity(more, y).cca == pytest.approx(similarity(x, y).cca, abs=1e-8)
-    assert len(similarity(more, y).canonical.correlations) == 6
+    assert len(similarity(more, y).x_canonical.correlations) == 6
 
 
 def test_what_does_not_vary_is_like_nothing() -> None:

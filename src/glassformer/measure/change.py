@@ -72,6 +72,8 @@ def changes(
     for step, (before, after) in enumerate(pairwise(layers)):
         for group, name in enumerate(names):
             own = moments[step, group]
+            if not own.count:
+                continue
             found.append(Change(before, after, name, 1 - Similarity(own).pwcca if own.enough else None, own.count))
     return found
 

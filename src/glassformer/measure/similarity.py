@@ -53,9 +53,12 @@ class Moments:
                 f"vectors are [sample, {self.x_width}] and as many [sample, {self.y_width}]; these are "
                 f"{list(x.shape)} and {list(y.shape)}"
             )
-        rows = max(1, AT_ONCE // (self.x_width + self.y_width))
-        for i in range(0, len(x), rows):
-            (x_part, x_mean), (y_part, y_mean) = centred(x[i : i + rows]), centred(y[i : i + rows])
+        rows = min(len(x), max(1, AT_ONCE // (self.x_width + self.y_width)))
+        rooms = np.empty((rows, self.x_width)), np.empty((rows, self.y_width))
+        for i in range(0, len(x), rows or 1):
+            (x_part, x_mean), (y_part, y_mean) = (
+                centred(all_of_them[i : i + rows], room) for all_of_them, room in zip((x, y), rooms, strict=True)
+            )
             self.x_scatter += x_part.T @ x_part
             self.y_scatter += y_part.T @ y_part
             self.scatter += x_part.T @ y_part
@@ -105,9 +108,10 @@ class Moments:
         return self.scatter / self.count
 
 
-def centred(vectors: Vectors) -> tuple[Matrix, Float[np.ndarray, " width"]]:
-    """Vectors in float64 without their mean, and that."""
-    own = vectors.astype(np.float64)
+def centred(vectors: Vectors, room: Matrix) -> tuple[Matrix, Float[np.ndarray, " width"]]:
+    """Vectors without their mean, in the room for them, and the mean."""
+    own = room[: len(vectors)]
+    own[:] = vectors
     mean: Float[np.ndarray, " width"] = own.mean(axis=0)
     if not np.isfinite(mean).all():
         raise InputError("some of the vectors are not finite")
@@ -123,11 +127,10 @@ class Whitened(NamedTuple):
 
 
 class Canonical(NamedTuple):
-    """Correlations, and the canonical directions of x and of y, as columns."""
+    """Correlations, and the canonical directions of one side, as columns."""
 
     correlations: Float[np.ndarray, " direction"]
-    x: Matrix
-    y: Matrix
+    directions: Matrix
 
 
 @dataclass(frozen=True)
@@ -141,14 +144,19 @@ class Similarity:
             raise InputError("two vectors are the least that can vary together")
 
     @cached_property
-    def canonical(self) -> Canonical:
-        """The directions of x and y that correlate most, each uncorrelated with those before (CCA)."""
+    def x_canonical(self) -> Canonical:
+        """The directions of x that correlate most with y, each uncorrelated with those before (CCA)."""
         return canonical(whitening(self.moments.xx), whitening(self.moments.yy), self.moments.xy)
+
+    @cached_property
+    def y_canonical(self) -> Canonical:
+        """Those of y that correlate most with x."""
+        return canonical(whitening(self.moments.yy), whitening(self.moments.xx), self.moments.xy.T)
 
     @property
     def cca(self) -> float:
         """The mean canonical correlation."""
-        return _mean(self.canonical.correlations)
+        return _mean(self.x_canonical.correlations)
 
     @property
     def svcca(self) -> float:
@@ -162,14 +170,14 @@ class Similarity:
 
         The weight of a canonical variate h of x is Σⱼ |⟨h, xⱼ⟩| over the centred columns xⱼ.
         """
-        weights = np.abs(self.canonical.x.T @ self.moments.xx).sum(axis=1)
-        return _mean(self.canonical.correlations, weights)
+        weights = np.abs(self.x_canonical.directions.T @ self.moments.xx).sum(axis=1)
+        return _mean(self.x_canonical.correlations, weights)
 
     @property
     def symmetric_pwcca(self) -> float:
         """The mean of what weights from x and weights from y give."""
-        weights = np.abs(self.canonical.y.T @ self.moments.yy).sum(axis=1)
-        return (self.pwcca + _mean(self.canonical.correlations, weights)) / 2
+        weights = np.abs(self.y_canonical.directions.T @ self.moments.yy).sum(axis=1)
+        return (self.pwcca + _mean(self.y_canonical.correlations, weights)) / 2
 
     @property
     def pwcca_as_published(self) -> float:
@@ -226,9 +234,16 @@ def whitening(covariance: Matrix) -> Matrix:
 
 
 def canonical(x: Matrix, y: Matrix, xy: Matrix) -> Canonical:
-    """Rotations that make vectors, whitened by the directions x and y, correlate column by column."""
-    left, correlations, right = np.linalg.svd(x.T @ xy @ y, full_matrices=False)
-    return Canonical(np.clip(correlations, 0.0, 1.0), x @ left, y @ right.T)
+    """Rotate x, directions of unit variance, so that its variates correlate one by one with some of y's.
+
+    These are the left singular vectors of K = xᵀ·Cov·y, the eigenvectors of K·Kᵀ, which is quicker than an SVD. Lengths
+    of Kᵀ·u are the correlations, with full accuracy, which roots of eigenvalues would not have.
+    """
+    shared = x.T @ xy @ y
+    _, vectors = np.linalg.eigh(shared @ shared.T)
+    left = vectors[:, ::-1][:, : min(shared.shape)]
+    correlations = np.linalg.norm(shared.T @ left, axis=0)
+    return Canonical(np.clip(correlations, 0.0, 1.0), x @ left)
 
 
 def _inverse_root(white: Whitened) -> Matrix:
