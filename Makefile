@@ -16,7 +16,7 @@ demo: .venv/ready
 	$(BIN)/glassformer show demo/gridworld
 
 test: .venv/ready
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: .venv/ready
 	$(BIN)/ruff check .
