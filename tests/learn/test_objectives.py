@@ -159,6 +159,14 @@ def test_the_nth_token_of_a_translation_stands_at_the_same_position_whatever_the
         assert torch.equal(read[len(source) :], model.decoder.embed.W_E[[START, 4, 5]] + table.W_pos[7:10])
 
 
+@pytest.mark.usefixtures("types_unchecked")
+@pytest.mark.parametrize("places", [[0], [0, -1], [0, 1, 2]])
+def test_places_are_as_many_as_tokens_and_from_0_on(places: list[int]) -> None:
+    model = Transformer(Config(vocab=9, outputs=9, context=12, width=4, blocks=()))
+    with pytest.raises(InputError, match="2 tokens stand at as many places"):
+        model.read(torch.tensor([[4, 5]]), first=torch.tensor(places))
+
+
 def test_a_translator_refuses_sources_that_do_not_end_together(text: Text) -> None:
     model = SMALL.model(Reading(text, "mt"), seed=0)
     with pytest.raises(InputError, match="where the source ends"):

@@ -185,6 +185,16 @@ def test_a_finished_run_that_is_resumed_says_the_same(tmp_path: Path) -> None:
     assert again.to_json() == first.to_json()
 
 
+def test_a_run_from_before_a_setting_was_there_is_taken_to_have_its_usual_value(tmp_path: Path) -> None:
+    train(TASK, SMALL, QUICK, tmp_path / "run")
+    told = json.loads((tmp_path / "run" / "run.json").read_text())
+    del told["architecture"]["norm_place"]
+    (tmp_path / "run" / "run.json").write_text(json.dumps(told))
+    train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
+    with pytest.raises(InputError, match="another norm_place"):
+        train(TASK, replace(SMALL, norm_place="post"), QUICK, tmp_path / "run", resume=True)
+
+
 def test_a_file_is_not_taken_for_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="is a file"):

@@ -47,7 +47,7 @@ class Scale:
     width: int = 64
     heads: int = 4
     norm_place: str = "post"
-    """As in the document's models; with norms before the sublayers the first layer does nearly all."""
+    """Norms behind the sublayers, as in the first Transformer, or before them."""
     steps: int = 4000
     batch: int = 64
     learning_rate: float = 1e-3
