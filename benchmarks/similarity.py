@@ -35,10 +35,14 @@ def batches(samples: int, width: int) -> Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 def by_moments(seen: Batches, width: int) -> float:
+    return Similarity(accumulated(seen, width)).pwcca
+
+
+def accumulated(seen: Batches, width: int) -> Moments:
     moments = Moments(width, width)
     for x, y in seen:
         moments.add(x, y)
-    return Similarity(moments).pwcca
+    return moments
 
 
 def by_svd(seen: Batches, width: int) -> float:
@@ -54,6 +58,7 @@ def measured(way: Callable[[Batches, int], float], samples: int, width: int) -> 
     """The number, the seconds, and the megabytes beyond those of the process when it began."""
     for x, y in batches(min(samples, 3 * BATCH), width):
         x.T @ y  # libraries take their room, and the batches theirs
+    del x, y
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     number = way(batches(samples, width), width)
     megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from glassformer.claims import s0_learning, s0_shortcuts, s1_approximation, s3_evolution
 from glassformer.errors import InputError
+from glassformer.studies.evolution import Told
 
 Measured = tuple[str, bool]
 """What was seen, in words, and whether the claim holds."""
@@ -20,8 +21,13 @@ class Claim:
     id: str
     claimed: str
     measure: Callable[[], Measured]
-    slow: bool = False
-    """Whether it takes many minutes, and a text from a registry."""
+    prepare: Callable[[Told], object] | None = None
+    """Trainings of many minutes, on a text from a registry, that are told step by step."""
+
+    @property
+    def slow(self) -> bool:
+        """Whether it takes many minutes."""
+        return self.prepare is not None
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class Outcome:
 
 
 CLAIMS: Final = tuple(
-    Claim(identifier, (measure.__doc__ or "").strip(), measure, slow=module is s3_evolution)
+    Claim(identifier, (measure.__doc__ or "").strip(), measure, getattr(module, "prepare", None))
     for module in (s0_shortcuts, s0_learning, s1_approximation, s3_evolution)
     for identifier, measure in module.CLAIMS.items()
 )

@@ -7,29 +7,35 @@ six models, which are trained on real text, some 25 minutes on two cores, kept i
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from glassformer.learn.cluster import cores
 from glassformer.learn.fetching import place_of
-from glassformer.studies.evolution import Scale, Verdict, measure, train_all, verdicts
+from glassformer.studies.evolution import Learned, Scale, Told, Verdict, measure, train_all, verdicts
 
 SCALE: Final = Scale()
+
+
+def prepare(tell: Told) -> dict[str, Learned]:
+    """Train what is not trained yet."""
+    return train_all(SCALE, models(), cores(), tell)
 
 
 @cache
 def found() -> dict[str, Verdict]:
     """What is measured on the models, by claim."""
-    folder = models()
-    learned = train_all(SCALE, folder, workers=os.cpu_count() or 1)
-    return {verdict.claim: verdict for verdict in verdicts(measure(SCALE, folder, learned))}
+    learned = prepare(lambda what, count, of: None)
+    return {verdict.claim: verdict for verdict in verdicts(measure(SCALE, models(), learned))}
 
 
 def models() -> Path:
-    """Where the models of this scale are kept: in the cache, as the text that they were trained on."""
-    return place_of(SCALE.corpus).parents[1] / f"evolution-{hashlib.sha256(repr(SCALE).encode()).hexdigest()[:8]}"
+    """Where the models of this scale and version are kept: in the cache, as the text that they were trained on."""
+    kind = hashlib.sha256(f"{SCALE} {version('glassformer')}".encode()).hexdigest()[:8]
+    return place_of(SCALE.corpus).parents[1] / f"evolution-{kind}"
 
 
 def three_objectives() -> tuple[str, bool]:

@@ -29,6 +29,9 @@ def claims(
         err.print("claims on text (S3) take some 25 minutes: --all runs them, too")
     if listed:
         return print_json([{"id": c.id, "claimed": c.claimed} for c in chosen]) if as_json else list_claims(chosen)
+    for prepare in {claim.prepare for claim in chosen if claim.prepare}:
+        with progress_bar("training") as advance:
+            prepare(lambda what, count, of: advance(count, of))
     outcomes = []
     with progress_bar("measuring") as advance:
         for outcome in measure(chosen):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -159,7 +158,7 @@ def sweep(
         if on_cluster:
             run_on_ray(asked, kept, engine, watch)
         else:
-            run_here(asked, kept, processes or cores(), keep, watch)
+            run_here(asked, kept, processes or cluster.cores(), keep, watch)
     rows = kept.rows(asked.ids)
     if as_json:
         print_json([{"id": r.id, "settings": r.settings, "status": r.status, "result": r.result} for r in rows])
@@ -167,11 +166,6 @@ def sweep(
         out.print(table_of_trials(rows, varied(rows)))
     if any(row.status != "done" for row in rows):
         raise typer.Exit(1)
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

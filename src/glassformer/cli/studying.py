@@ -9,7 +9,7 @@ import typer
 from rich import box
 
 from glassformer.atomic import write_atomically
-from glassformer.cli.learning import cores, live_table
+from glassformer.cli.learning import live_table
 from glassformer.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar, table_of
 
 
@@ -30,6 +30,7 @@ def evolve(
     """
     from dataclasses import asdict, replace
 
+    from glassformer.learn.cluster import cores
     from glassformer.nn.files import to_json
     from glassformer.studies.evolution import QUICK, Scale, measure, train_all, verdicts
 
@@ -72,6 +73,7 @@ def brittleness(
     as_json: AsJson = False,
 ) -> None:
     """Train models on letters that are alike, and test them on other mixes and longer words, beside a built one."""
+    from glassformer.learn.cluster import cores
     from glassformer.studies.brittleness import brittleness as measure
 
     with live_table() as watch:

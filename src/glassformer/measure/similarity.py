@@ -20,8 +20,8 @@ NEGLIGIBLE: Final = 1e-12
 """Directions with less than this part of the largest variance are rounding: float64 sums keep some 15 digits."""
 CLEAR: Final = 1e-6
 """Where each column has this part of the largest variance for itself, none of the directions is rounding."""
-AT_ONCE: Final = 2**19
-"""Numbers that are centred together, 4 MiB in float64."""
+AT_ONCE: Final = 2**20
+"""Numbers that are centred together, 8 MiB in float64."""
 ENOUGH: Final = 10
 """Vectors for each of their dimensions."""
 KEPT_VARIANCE: Final = 0.99
