@@ -242,3 +242,45 @@ def test_unknown_hooks_get_the_nearest_names() -> None:
 def test_a_hook_that_changes_the_shape_is_refused_with_both_shapes() -> None:
     with pytest.raises(InputError, match=r"hook_embed gave shape \[2, 3, 10\] for \[2, 7, 10\]"):
         made(BASE).run_with_hooks(TOKENS, [("hook_embed", lambda value, hook: value[:, :3])])
+
+
+def test_what_each_head_and_mlp_reads_and_adds_can_be_asked_for_by_name(model: Transformer) -> None:
+    trace, apart = model.trace(TOKENS), model.trace(TOKENS, model.hooks_on_request)
+    assert not set(apart) & set(trace)
+    for name, value in apart.items():
+        block, hook = name.split(".hook_")[0].removesuffix(".attn"), name.split("hook_")[-1]
+        if hook == "result":
+            bias = model.get_parameter(f"{block}.attn.b_O")
+            torch.testing.assert_close(value.sum(2) + bias, trace[f"{block}.hook_attn_out"])
+        elif hook == "mlp_in":
+            assert value.shape == TOKENS.shape + (model.config.width,)
+        else:
+            assert torch.equal(value, trace[f"{block}.hook_resid_pre"][:, :, None].expand_as(value))
+    torch.testing.assert_close(apart.logits, trace.logits)
+
+
+def test_a_head_that_is_given_another_stream_to_read_reads_that_one_alone(model: Transformer) -> None:
+    """All three inputs and the MLP's at once: the block sees another stream, and adds to its own."""
+    shift = torch.randn(*TOKENS.shape, model.config.width, dtype=torch.float64)
+    names = [f"blocks.0.hook_{part}_input" for part in "qkv"]
+    apart = model.run_with_cache(TOKENS, ["blocks.0.hook_attn_out"])[1]["blocks.0.hook_attn_out"]
+    seen = {}
+
+    def note(value: Tensor, hook: HookPoint) -> None:
+        seen[hook.name] = value
+
+    def moved(value: Tensor, hook: HookPoint) -> Tensor:
+        return value + (shift if value.dim() == 3 else shift[:, :, None])
+
+    model.run_with_hooks(TOKENS, [*((name, moved) for name in names), ("blocks.0.hook_attn_out", note)])
+    by_heads = seen["blocks.0.hook_attn_out"]
+    model.run_with_hooks(TOKENS, [("blocks.0.hook_resid_pre", moved), ("blocks.0.hook_attn_out", note)])
+    torch.testing.assert_close(by_heads, seen["blocks.0.hook_attn_out"])
+    assert not torch.allclose(by_heads, apart)
+
+
+def test_hooks_on_request_are_known_by_name_only() -> None:
+    model = made(BASE)
+    assert not any("input" in name for name in model.trace(TOKENS, lambda name: True))
+    with pytest.raises(InputError, match=r"near it are .*blocks\.0\.hook_q_input"):
+        model.trace(TOKENS, "blocks.0.hook_q_inputt")

@@ -112,23 +112,25 @@ class Trace(Mapping[str, Tensor]):
         return f"Trace({len(self)} activations of {batch} × {length} tokens)"
 
 
-def select(names: Sequence[str], wanted: NamesFilter) -> frozenset[str]:
-    """The names that a filter means; a name that does not exist is an error."""
+def select(names: Sequence[str], wanted: NamesFilter, further: Sequence[str] = ()) -> frozenset[str]:
+    """The names that a filter means, or tells one by one (then also further ones); an unknown name is an error."""
     if wanted is None:
         return frozenset(names)
     if callable(wanted):
         return frozenset(name for name in names if wanted(name))
     chosen = frozenset([wanted] if isinstance(wanted, str) else wanted)
-    for name in chosen - frozenset(names):
-        raise InputError(unknown_hook(name, names))
+    for name in sorted(chosen.difference(names, further)):
+        raise InputError(unknown_hook(name, [*names, *further]))
     return chosen
 
 
-def edits_by_name(names: Sequence[str], hooks: Iterable[Hook]) -> dict[str, list[HookFunction]]:
+def edits_by_name(
+    names: Sequence[str], hooks: Iterable[Hook], further: Sequence[str] = ()
+) -> dict[str, list[HookFunction]]:
     """The hook functions of each activation, in the order they were given."""
     edits: dict[str, list[HookFunction]] = {}
     for where, function in hooks:
-        chosen = select(names, where)
+        chosen = select(names, where, further)
         if not chosen:
             raise InputError("a hook's filter matches no activation of this model, so the hook would never run")
         for name in chosen:

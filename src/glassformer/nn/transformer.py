@@ -26,6 +26,8 @@ from glassformer.nn.trace import UNSEEN, Here, Hook, Look, NamesFilter, Trace, e
 Tokens: TypeAlias = Int[Tensor, "batch pos"]
 Residual: TypeAlias = Float[Tensor, "batch pos width"]
 PerHead: TypeAlias = Float[Tensor, "batch pos head head_width"]
+Apart: TypeAlias = Float[Tensor, "batch pos head width"]
+"""The residual stream once for every head, so that each may read, or write, something of its own."""
 Pattern: TypeAlias = Float[Tensor, "batch head query key"]
 Logits: TypeAlias = Float[Tensor, "batch pos output"]
 Places: TypeAlias = Int[Tensor, " pos"]
@@ -82,12 +84,12 @@ class Attention(nn.Module):
         self.b_O = nn.Parameter(torch.empty(width))
         self.scale = 1 / math.sqrt(head_width) if config.scaled else 1.0
 
-    def forward(self, x: Residual, here: Here) -> Residual:
+    def forward(self, x: Residual | tuple[Apart, Apart, Apart], here: Here) -> Residual:
         """What each position reads, summed over heads."""
-        q, k, v = self.project(x)
+        q, k, v = self.project(x) if isinstance(x, Tensor) else self.project_apart(*x)
         q, k, v = here("hook_q", q), here("hook_k", k), here("hook_v", v)
         if self.config.positions == "rotary":
-            angles = positions.rotary_angles(x.shape[1], self.shape.head_width).to(x.device)
+            angles = positions.rotary_angles(q.shape[1], self.shape.head_width).to(q.device)
             q = here("hook_rot_q", positions.rotate(q, angles))
             k = here("hook_rot_k", positions.rotate(k, angles))
         if self.config.attention == "hardmax" or here.wants("hook_attn_scores") or here.wants("hook_pattern"):
@@ -95,6 +97,8 @@ class Attention(nn.Module):
         else:
             z = self.mix(q, k, v)
         z = here("hook_z", z)
+        if here.wants("hook_result"):
+            return here("hook_result", torch.einsum("bphk,hkw->bphw", z, self.W_O)).sum(2) + self.b_O
         return affine(z.flatten(2), self.W_O.flatten(0, 1), self.b_O)
 
     def project(self, x: Residual) -> tuple[PerHead, PerHead, PerHead]:
@@ -103,6 +107,12 @@ class Attention(nn.Module):
         biases = torch.cat([self.b_Q, self.b_K, self.b_V]).flatten()
         qkv = torch.addmm(biases, x.flatten(0, 1), weights)
         q, k, v = qkv.view(*x.shape[:2], 3, self.shape.heads, self.shape.head_width).unbind(2)
+        return q, k, v
+
+    def project_apart(self, q: Apart, k: Apart, v: Apart) -> tuple[PerHead, PerHead, PerHead]:
+        """The same where each head's query, key and value have a stream of their own to read."""
+        parts = ((q, self.W_Q, self.b_Q), (k, self.W_K, self.b_K), (v, self.W_V, self.b_V))
+        q, k, v = (torch.einsum("bphw,hwk->bphk", x, weight) + bias for x, weight, bias in parts)
         return q, k, v
 
     def mix(self, q: PerHead, k: PerHead, v: PerHead) -> PerHead:
@@ -185,7 +195,7 @@ class Norm(nn.Module):
         if self.centred:
             self.b = nn.Parameter(torch.empty(config.width))
 
-    def forward(self, x: Residual, here: Here) -> Residual:
+    def forward(self, x: Float[Tensor, "*apart width"], here: Here) -> Float[Tensor, "*apart width"]:
         """The vectors at unit scale; by the definition only when somebody changes that scale."""
         if here.edits("hook_scale"):
             centred = x - x.mean(-1, keepdim=True) if self.centred else x
@@ -217,16 +227,27 @@ class Block(nn.Module):
         """Pre-norm: x + f(norm(x)). Post-norm: norm(x + f(x)). No norm: x + f(x)."""
         x = here("hook_resid_pre", x)
         if self.attn:
-            read = self.ln1(x, here.inside("ln1.")) if self.ln1 and self.pre else x
+            read = self.read_by_heads(x, here)
             x = here("hook_resid_mid", x + here("hook_attn_out", self.attn(read, here.inside("attn."))))
             x = self.ln1(x, here.inside("ln1.")) if self.ln1 and self.post else x
         if self.mlp:
-            read = self.ln2(x, here.inside("ln2.")) if self.ln2 and self.pre else x
+            read = here("hook_mlp_in", x)
+            read = self.ln2(read, here.inside("ln2.")) if self.ln2 and self.pre else read
             x = x + here("hook_mlp_out", self.mlp(read, here.inside("mlp.")))
         x = here("hook_resid_post", x)
         if self.ln2 and self.post:
             x = here("hook_normalized_resid_post", self.ln2(x, here.inside("ln2.")))
         return x
+
+    def read_by_heads(self, x: Residual, here: Here) -> Residual | tuple[Apart, Apart, Apart]:
+        """The stream as attention reads it: apart for each head's query, key and value if somebody looks there."""
+        norm = self.ln1 if self.ln1 and self.pre else None
+        names = [f"hook_{part}_input" for part in "qkv"]
+        if self.attn is None or not any(map(here.wants, names)):
+            return norm(x, here.inside("ln1.")) if norm else x
+        apart = x[:, :, None].expand(-1, -1, self.attn.shape.heads, -1)
+        q, k, v = (here(name, apart) for name in names)
+        return (norm(q, UNSEEN), norm(k, UNSEEN), norm(v, UNSEEN)) if norm else (q, k, v)
 
 
 class Unembed(nn.Module):
@@ -280,12 +301,12 @@ class Transformer(nn.Module):
 
     def run_with_cache(self, tokens: Input, names_filter: NamesFilter = None) -> tuple[Logits, dict[str, Tensor]]:
         """The logits, and the activations by name."""
-        look = Look(select(self.hook_names, names_filter))
+        look = Look(select(self.hook_names, names_filter, self.hooks_on_request))
         return self(tokens, look.inside("")), look.seen
 
     def run_with_hooks(self, tokens: Input, fwd_hooks: Iterable[Hook] = ()) -> Logits:
         """The logits when each hook may change its activation: `(name, f)` with `f(activation, hook)`."""
-        look = Look(edits=edits_by_name(self.hook_names, fwd_hooks))
+        look = Look(edits=edits_by_name(self.hook_names, fwd_hooks, self.hooks_on_request))
         logits: Logits = self(tokens, look.inside(""))
         return logits
 
@@ -297,6 +318,13 @@ class Transformer(nn.Module):
             assert isinstance(block, Block)
             names += [f"blocks.{i}.{name}" for name in block_hook_names(block, self.config)]
         return names + (["ln_final.hook_scale", "ln_final.hook_normalized"] if self.ln_final else [])
+
+    @property
+    def hooks_on_request(self) -> list[str]:
+        """Further activations, which are made only when asked for by name: what every head, and MLP, reads and adds."""
+        heads = ["hook_q_input", "hook_k_input", "hook_v_input", "attn.hook_result"]
+        each = [heads * bool(shape.heads) + ["hook_mlp_in"] * bool(shape.mlp) for shape in self.config.blocks]
+        return [f"blocks.{i}.{name}" for i, names in enumerate(each) for name in names]
 
     # -- the rest --------------------------------------------------------------------------------------
 

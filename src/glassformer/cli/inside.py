@@ -1,0 +1,364 @@
+"""Commands that open one forward pass: follow it, read its layers, take parts away, put parts of another run in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+
+from glassformer.atomic import write_atomically
+from glassformer.cli.measuring import AnyFolder, measure
+from glassformer.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.errors import InputError
+from glassformer.wording import visible
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.measure.patching import Metric
+    from glassformer.measure.steps import Step
+    from glassformer.studies.subject import Subject
+
+MOST_KEYS = 8
+
+Word = Annotated[
+    str, typer.Argument(metavar="WORD", help="What the model reads: letters of its machine, text, or names of tokens.")
+]
+Clean = Annotated[str, typer.Argument(metavar="CLEAN", help="A word.")]
+Corrupted = Annotated[str, typer.Argument(metavar="CORRUPTED", help="A word as long, with another answer.")]
+Position = Annotated[int, typer.Option(help="Which position; −1 is the last.")]
+Kind = Annotated[str, typer.Option(help="What stands there instead: zero, mean (over words) or resample.")]
+Words = Annotated[int, typer.Option(min=2, max=100_000, help="Words to look at.")]
+Length = Annotated[int | None, typer.Option(min=1, help="Their length; default: as in training, or up to 64.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the words.")]
+Picture = Annotated[Path | None, typer.Option("--out", metavar="FILE.svg", help="Draw the heat map here.")]
+
+
+@app.command()
+def step(
+    folder: AnyFolder,
+    word: Word,
+    layer: Annotated[int, typer.Option(help="Which layer; −1 is the last.")] = 0,
+    position: Position = -1,
+    temperature: Annotated[float, typer.Option(help="Of the probabilities: towards 0 the likeliest takes all.")] = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Follow one forward pass at one position through one layer: scores, mask, pattern, values, MLP, logits."""
+    from glassformer.measure.steps import follow
+    from glassformer.studies.subject import open_subject
+
+    subject = open_subject(folder)
+    tokens = subject.tokens(word)
+    found = follow(subject.model, tokens, subject.names, subject.outputs, layer, position, temperature)
+    if as_json:
+        return print_json(found.to_json())
+    return print_step(found)
+
+
+def print_step(found: Step) -> None:
+    """A step, in words and tables."""
+    word = " ".join(f"[{visible(t)}]" if i == found.position else visible(t) for i, t in enumerate(found.tokens))
+    out.print(f"{word}\nposition {found.position}, layer {found.layer}")
+    out.print(f"near it, by dot product of embeddings: {named(found.neighbours)}")
+    lengths = ", ".join(f"{name.removeprefix('hook_')} {value:.3g}" for name, value in found.stream.items())
+    out.print(f"lengths of vectors: {lengths}")
+    for head in found.heads:
+        title = (
+            f"head {head.head}: a query of length {head.query_length:.3g}, an update of length {head.update_length:.3g}"
+        )
+        table = table_of("key", "token", "score", "masked", "weight", "adds", "share", title=title, box=box.SIMPLE)
+        shown = sorted(sorted(head.keys, key=lambda key: -key.weight)[:MOST_KEYS], key=lambda key: key.position)
+        for key in shown:
+            masked = "−∞" if key.masked is None else f"{key.masked:.3g}"
+            numbers = [f"{key.score:.3g}", masked, f"{key.weight:.3f}", f"{key.length:.3g}", f"{key.share:.3f}"]
+            table.add_row(str(key.position), visible(key.token), *numbers)
+        out.print(table)
+        if len(head.keys) > len(shown):
+            out.print(f"  … and {len(head.keys) - len(shown)} keys with less weight (all of them with --json)")
+    if found.mlp:
+        units = ", ".join(f"unit {unit.unit} at {unit.active:.3g} adds {unit.length:.3g}" for unit in found.mlp.largest)
+        out.print(
+            f"MLP: {found.mlp.active} of {found.mlp.units} units active, an update of length "
+            f"{found.mlp.update_length:.3g}" + (f"; {units}" if units else "")
+        )
+    out.print(f"would be said after this layer: {named(found.lens)}")
+    out.print(f"logits at the end: {named(found.logits)}")
+    out.print(f"probabilities at temperature {found.temperature:g}: {named(found.probabilities)}")
+
+
+def named(values: list[Any]) -> str:
+    """Names with their numbers."""
+    return ", ".join(f"{visible(each.name)} {each.value:.3g}" for each in values)
+
+
+@measure.command()
+def lens(folder: AnyFolder, word: Word, as_json: AsJson = False) -> None:
+    """Say what the model would answer at every position if it stopped at each layer (logit lens)."""
+    from glassformer.measure.lens import logit_lens
+    from glassformer.studies.subject import open_subject
+
+    subject = open_subject(folder)
+    tokens = subject.tokens(word)
+    probabilities = logit_lens(subject.model, tokens)[:, 0].softmax(-1)
+    most, which = probabilities.max(-1)
+    names = ["embedding", *map(str, range(len(most) - 1))]
+    rows = [
+        [(subject.outputs[i], p) for i, p in zip(best, share, strict=True)]
+        for best, share in zip(which.tolist(), most.tolist(), strict=True)
+    ]
+    if as_json:
+        said = [{"answers": [a for a, _ in row], "probabilities": [p for _, p in row]} for row in rows]
+        return print_json({"layers": [{"layer": name, **each} for name, each in zip(names, said, strict=True)]})
+    table = table_of("layer", *(visible(subject.names[token]) for token in tokens[0].tolist()))
+    for name, row in zip(names, rows, strict=True):
+        table.add_row(name, *(f"{visible(answer)} {p:.2f}" for answer, p in row))
+    out.print(table)
+    return None
+
+
+@measure.command()
+def attribution(
+    folder: AnyFolder,
+    word: Word,
+    position: Position = -1,
+    answer: Annotated[str | None, typer.Option(help="Whose logit; default: the one that the model gives.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Split a logit into what embedding, positions, every head and every MLP put into it; the parts sum to it.
+
+    Where there is a norm, its scale is taken as it was in this run (frozen), and acts on each part alone.
+    """
+    from glassformer.measure.lens import attribute
+    from glassformer.studies.subject import open_subject
+
+    subject = open_subject(folder)
+    tokens = subject.tokens(word)
+    if not -tokens.shape[1] <= position < tokens.shape[1]:
+        raise InputError(f"position {position} is not one of 0 … {tokens.shape[1] - 1}")
+    parts = attribute(subject.model, tokens)
+    shares = parts.logits()[:, 0, position]
+    total = shares.sum(0)
+    chosen = int(total.argmax()) if answer is None else subject.output(answer)
+    found = dict(zip(parts.names, shares[:, chosen].tolist(), strict=True))
+    said, logit = subject.outputs[chosen], float(total[chosen])
+    if as_json:
+        return print_json({"answer": said, "logit": logit, "parts": found, "layers": by_layer(found)})
+    table = table_of("part", f"into the logit of {visible(said)}")
+    for name, share in sorted(found.items(), key=lambda part: -abs(part[1])):
+        table.add_row(name, f"{share:+.4g}")
+    table.add_section()
+    table.add_row("all", f"{logit:+.4g}")
+    out.print(table)
+    return None
+
+
+def by_layer(found: dict[str, float]) -> list[dict[str, float]]:
+    """The parts that belong to a layer, one object for each."""
+    layers: dict[int, dict[str, float]] = {}
+    for name, share in found.items():
+        if name.startswith("layer "):
+            number, part = name.removeprefix("layer ").split(" ", 1)
+            layers.setdefault(int(number), {})[part] = share
+    return [layers[number] for number in sorted(layers)]
+
+
+@measure.command()
+def ablate(
+    folder: AnyFolder,
+    kind: Kind = "mean",
+    words: Words = 64,
+    length: Length = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Take away every head and every MLP in turn, and count the answers that change."""
+    import torch
+
+    from glassformer.measure.patching import ablate as without
+    from glassformer.measure.patching import outputs_of
+    from glassformer.studies.subject import open_subject
+
+    subject = open_subject(folder)
+    tokens = subject.words(words, length, seed).tokens
+    with torch.no_grad():
+        said = subject.model(tokens).argmax(-1)
+    layers: list[dict[str, Any]] = [{"layer": i, "heads": [], "mlp": None} for i in range(len(subject.model.blocks))]
+    for site in outputs_of(subject.model):
+        changed = float((without(subject.model, tokens, [site], kind, seed).argmax(-1) != said).double().mean())
+        layer = layers[int(site.hook.split(".")[1])]
+        if site.head is None:
+            layer["mlp"] = changed
+        else:
+            layer["heads"].append(changed)
+    if as_json:
+        return print_json({"kind": kind, "layers": layers})
+    table = table_of("layer", "part", "answers that change")
+    for layer in layers:
+        for head, changed in enumerate(layer["heads"]):
+            table.add_row(str(layer["layer"]), f"head {head}", f"{changed:.3f}")
+        if layer["mlp"] is not None:
+            table.add_row(str(layer["layer"]), "MLP", f"{layer['mlp']:.3f}")
+    out.print(table)
+    err.print(f"{kind} ablation on {words} words of {tokens.shape[1]} tokens")
+    return None
+
+
+@measure.command()
+def patch(
+    folder: AnyFolder,
+    clean: Clean,
+    corrupted: Corrupted,
+    hook: Annotated[
+        str, typer.Option(help="What is put in, of every layer: hook_resid_pre, hook_mlp_out, attn.hook_z …")
+    ] = "hook_resid_pre",
+    position: Position = -1,
+    picture: Picture = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put what one run held at each layer and position into the run on another word: where does the answer come back?
+
+    0 is the corrupted answer, 1 the clean one, measured by the difference of their logits at the position asked.
+    """
+    from glassformer.measure.patching import grid, restored
+    from glassformer.measure.patching import patch as patched
+    from glassformer.measure.sites import Site
+
+    subject, one, two, metric, ends = pair(folder, clean, corrupted, position)
+    layers = [i for i in range(len(subject.model.blocks)) if f"blocks.{i}.{hook}" in known_hooks(subject)]
+    sites = [Site(f"blocks.{i}.{hook}") for i in layers or [0]]
+    with progress_bar("patching") as advance:
+        measured = patched(subject.model, two, one, grid(sites, one.shape[1]), metric, advance)
+    effect = restored(measured, *ends).view(len(sites), -1)
+    if as_json:
+        rows = [{"layer": i, "restored": row} for i, row in zip(layers, effect.tolist(), strict=True)]
+        return print_json({"hook": hook, "layers": rows})
+    columns = [both(subject, int(a), int(b)) for a, b in zip(one[0], two[0], strict=True)]
+    if picture:
+        from glassformer.report.heatmap import draw_heatmap
+
+        drawn = draw_heatmap(
+            effect.tolist(), [f"layer {i}" for i in layers], columns, f"Part of the answer restored by {hook}"
+        )
+        write_atomically(picture, drawn.encode())
+        err.print(f"wrote {picture}")
+    table = table_of("layer", *columns)
+    for i, row in zip(layers, effect.tolist(), strict=True):
+        table.add_row(str(i), *(f"{value:.2f}" for value in row))
+    out.print(table)
+    return None
+
+
+def known_hooks(subject: Subject) -> set[str]:
+    """All that a model has."""
+    return {*subject.model.hook_names, *subject.model.hooks_on_request}
+
+
+def both(subject: Subject, one: int, two: int) -> str:
+    """A token, or the two where the words differ."""
+    names = visible(subject.names[one]), visible(subject.names[two])
+    return names[0] if one == two else f"{names[0]}/{names[1]}"
+
+
+@measure.command()
+def path(
+    folder: AnyFolder,
+    clean: Clean,
+    corrupted: Corrupted,
+    writer: Annotated[str, typer.Option("--from", help="Who says it: hook_embed, blocks.0.attn.hook_result[1] …")],
+    reader: Annotated[str, typer.Option("--to", help="Who hears it: blocks.1.hook_q_input[0], blocks.1.hook_mlp_in …")],
+    position: Position = -1,
+    as_json: AsJson = False,
+) -> None:
+    """Let one part hear from another what it says in the clean run, and nobody else (path patching)."""
+    from glassformer.measure.patching import path_patch, restored
+    from glassformer.measure.sites import Site
+    from glassformer.measure.wiring import Wire
+
+    subject, one, two, metric, ends = pair(folder, clean, corrupted, position)
+    wire = Wire(Site.parse(writer), Site.parse(reader))
+    effect = float(restored(path_patch(subject.model, two, one, [wire], metric), *ends))
+    if as_json:
+        return print_json({"from": writer, "to": reader, "restored": effect, "layers": []})
+    out.print(f"{wire}: {effect:.3f} of the way from the corrupted to the clean answer")
+    return None
+
+
+def pair(
+    folder: Path, clean: str, corrupted: str, position: int
+) -> tuple[Subject, Tensor, Tensor, Metric, tuple[Tensor, Tensor]]:
+    """Two words that differ in their answers at a position, and by how much, corrupted and clean."""
+    import torch
+
+    from glassformer.measure.patching import logit_difference
+    from glassformer.studies.subject import open_subject
+
+    subject = open_subject(folder)
+    one, two = subject.tokens(clean), subject.tokens(corrupted)
+    if one.shape != two.shape:
+        raise InputError(f"the words have {one.shape[1]} and {two.shape[1]} tokens: they must be equally long")
+    if not -one.shape[1] <= position < one.shape[1]:
+        raise InputError(f"position {position} is not one of 0 … {one.shape[1] - 1}")
+    with torch.no_grad():
+        logits = subject.model(two), subject.model(one)
+    other, answer = (each[:, position].argmax(-1) for each in logits)
+    if torch.equal(answer, other):
+        said = visible(subject.outputs[int(answer)])
+        raise InputError(f"both words have the answer {said} at position {position}: take two that differ there")
+    metric = logit_difference(answer, other, position)
+    return subject, one, two, metric, (metric(logits[0]), metric(logits[1]))
+
+
+@measure.command()
+def circuit(
+    folder: AnyFolder,
+    kind: Kind = "zero",
+    words: Words = 64,
+    length: Length = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0, max=1, help="The part of the answers that may change when a wire is cut.")
+    ] = 0.0,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Cut for good, one after the other, from the logits down.")
+    ] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Find the wires between parts that a model needs, by cutting each; beside those known in a built one."""
+    from glassformer.measure.circuits import effects, score, wires_in_weights
+    from glassformer.measure.circuits import prune as pruned
+    from glassformer.studies.subject import open_subject
+
+    subject = open_subject(folder)
+    tokens = subject.words(words, length, seed).tokens
+    with progress_bar("cutting") as advance:
+        if prune:
+            found = pruned(subject.model, tokens, kind, tolerance, seed, advance)
+        else:
+            changes = effects(subject.model, tokens, kind, seed, advance)
+            found = [wire for wire, changed in changes.items() if changed > tolerance]
+    known = wires_in_weights(subject.model) if subject.is_built else None
+    scored = score(found, known) if known is not None else None
+    if as_json:
+        told = {"precision": scored.precision, "recall": scored.recall, "known": scored.known} if scored else {}
+        wires = [{"from": str(wire.writer), "to": str(wire.reader)} for wire in found]
+        layers = [
+            {"layer": i, "wires": [w for w in wires if w["to"].startswith(f"blocks.{i}.")]}
+            for i in range(len(subject.model.blocks))
+        ]
+        return print_json({"kind": kind, "wires": wires, "layers": layers, **told})
+    table = table_of("reads", "from")
+    readers = dict.fromkeys(wire.reader for wire in found)
+    for reader in readers:
+        table.add_row(str(reader), ", ".join(str(wire.writer) for wire in found if wire.reader == reader))
+    out.print(table)
+    if scored and known is not None:
+        out.print(
+            f"{scored.found} wires found, {scored.known} known from the weights: precision {scored.precision:.3f}, "
+            f"recall {scored.recall:.3f}"
+        )
+        for wire in known:
+            if wire not in found:
+                out.print(f"not found: {wire}")
+    return None

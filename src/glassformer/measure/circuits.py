@@ -1,0 +1,128 @@
+"""Which wires does a model need? Cut each alone, or one after the other for good, and see whether the answers change.
+
+On a built model the weights themselves tell which wires there are: what one part writes, another reads. So what an
+instrument finds can be set beside what is there, as precision and recall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from glassformer.errors import InputError
+from glassformer.measure.patching import QUIET, Told, instead_of
+from glassformer.measure.sites import Site, rows_at_once
+from glassformer.measure.wiring import Terms, Wire, Wiring
+from glassformer.nn import Transformer
+from glassformer.nn.transformer import Tokens
+
+
+@dataclass(frozen=True)
+class Score:
+    """What was found beside what is there."""
+
+    found: int
+    known: int
+    both: int
+
+    @property
+    def precision(self) -> float:
+        """The part of what was found that is there."""
+        return self.both / self.found if self.found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """The part of what is there that was found."""
+        return self.both / self.known if self.known else 1.0
+
+
+def score(found: Iterable[Wire], known: Iterable[Wire]) -> Score:
+    """How far they agree."""
+    found, known = set(found), set(known)
+    return Score(len(found), len(known), len(found & known))
+
+
+def wires_in_weights(model: Transformer) -> list[Wire]:
+    """The wires over which something can be said: the writer writes columns of the stream that the reader reads.
+
+    In a trained model these are nearly always all; in a built one they are what the construction put there.
+    """
+    if model.config.norm != "none":
+        raise InputError("a norm mixes all columns of the stream: the weights do not tell which wires there are")
+    weights, wiring = model.state_dict(), Wiring(model)
+    writes = {site: _written(weights, site) for site in wiring.writers}
+    reads = {site: _read(weights, site) for site in wiring.readers}
+    return [wire for wire in wiring.wires if (writes[wire.writer] & reads[wire.reader]).any()]
+
+
+def _written(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:
+    if site.hook == "hook_embed":
+        return weights["embed.W_E"].any(dim=0)
+    if site.hook == "hook_pos_embed":
+        return weights["pos_embed.W_pos"].any(dim=0)
+    block = site.hook.rsplit(".", 1)[0]
+    if site.head is not None:
+        return weights[f"{block}.W_O"][site.head].any(dim=0)
+    return weights[f"{block}.mlp.W_out"].any(dim=0) | weights[f"{block}.mlp.b_out"].bool()
+
+
+def _read(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:
+    block, hook = site.hook.rsplit(".", 1)
+    if site.head is not None:
+        return weights[f"{block}.attn.W_{hook.removeprefix('hook_')[0].upper()}"][site.head].any(dim=1)
+    if hook == "hook_mlp_in":
+        return weights[f"{block}.mlp.W_in"].any(dim=1)
+    return weights["unembed.W_U"].any(dim=1)
+
+
+@torch.no_grad()
+def effects(
+    model: Transformer, tokens: Tokens, kind: str = "zero", seed: int = 0, tell: Told = QUIET
+) -> dict[Wire, float]:
+    """For each wire, the part of the answers that change when it alone is cut; many wires at once."""
+    wiring, words = Wiring(model), len(tokens)
+    instead, said = _instead(wiring, tokens, kind, seed), model(tokens).argmax(-1)
+    wires, changed = wiring.wires, []
+    at_once = max(1, rows_at_once(model, tokens.shape[1]) // words)
+    for begin in range(0, len(wires), at_once):
+        some = wires[begin : begin + at_once]
+        cut = torch.stack([wiring.cut([wire]) for wire in some]).repeat_interleave(words, dim=0)
+        answers = wiring.run(tokens.repeat(len(some), 1), cut, instead.repeat(1, len(some), 1, 1)).argmax(-1)
+        differ = (answers != said.repeat(len(some), 1)).view(len(some), -1)
+        changed += differ.double().mean(dim=1).tolist()
+        tell(min(begin + at_once, len(wires)), len(wires))
+    return dict(zip(wires, changed, strict=True))
+
+
+@torch.no_grad()
+def prune(
+    model: Transformer,
+    tokens: Tokens,
+    kind: str = "zero",
+    tolerance: float = 0.0,
+    seed: int = 0,
+    tell: Told = QUIET,
+) -> list[Wire]:
+    """The wires that are left when, from the logits down, each is cut for good unless too many answers change."""
+    wiring, words = Wiring(model), len(tokens)
+    instead, said = _instead(wiring, tokens, kind, seed), model(tokens).argmax(-1)
+    cut = torch.zeros(len(wiring.writers), len(wiring.readers), dtype=torch.bool)
+    kept: list[Wire] = []
+    for number, wire in enumerate(reversed(wiring.wires), start=1):
+        trial = cut | wiring.cut([wire])
+        answers = wiring.run(tokens, trial.expand(words, -1, -1), instead).argmax(-1)
+        if (answers != said).double().mean() <= tolerance:
+            cut = trial
+        else:
+            kept.append(wire)
+        tell(number, len(wiring.wires))
+    return kept[::-1]
+
+
+def _instead(wiring: Wiring, tokens: Tokens, kind: str, seed: int) -> Terms:
+    terms = wiring.terms(tokens)
+    return instead_of(kind, terms.transpose(0, 1), seed).transpose(0, 1)

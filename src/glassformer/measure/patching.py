@@ -1,0 +1,195 @@
+"""Change one activation of a run, and see what becomes of the answer.
+
+*Ablation* takes a head's or an MLP's output away: by zero, by its mean over words (at each position), or by what it
+was on another word (resample). *Patching* puts what a place held in one run (clean) into another run (corrupted): where
+that brings the clean answer back, the place holds what makes the difference. *Path patching* does so for what one part
+says to another, and nobody else.
+
+All runs of a grid of places go through the model together, in batches that fit in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.errors import InputError
+from glassformer.measure.sites import Site, check, rows_at_once
+from glassformer.measure.wiring import Wire, Wiring
+from glassformer.nn import Transformer
+from glassformer.nn.trace import Hook, HookPoint
+from glassformer.nn.transformer import Logits
+
+KINDS: Final = ("zero", "mean", "resample")
+
+Metric: TypeAlias = Callable[[Float[Tensor, "*cell word pos output"]], Float[Tensor, "*cell word"]]
+"""From the logits of words to one number for each."""
+Words: TypeAlias = Int[Tensor, "_ _"] | Float[Tensor, "_ _ _"]
+"""Tokens, or vectors in their place."""
+Told: TypeAlias = Callable[[int, int], None]
+QUIET: Final[Told] = lambda done, of: None  # noqa: E731
+
+
+# -- ablation ------------------------------------------------------------------------------------------
+
+
+def instead_of(kind: str, activation: Tensor, seed: int = 0) -> Tensor:
+    """What stands in the place of an activation [word, …] that is taken away."""
+    if kind not in KINDS:
+        raise InputError(f"an ablation is one of {', '.join(KINDS)}; not {kind!r}")
+    if kind == "zero":
+        return torch.zeros_like(activation)
+    if kind == "mean":
+        return activation.mean(dim=0, keepdim=True).expand_as(activation)
+    return activation[others(len(activation), seed)]
+
+
+def others(count: int, seed: int = 0) -> Int[Tensor, " word"]:
+    """For each word another one, at random; each is somebody's other."""
+    if count < 2:
+        raise InputError("to resample, there must be at least two words")
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    return order[(order.argsort() + 1) % count]
+
+
+@torch.no_grad()
+def ablate(model: Transformer, tokens: Words, sites: Sequence[Site], kind: str = "mean", seed: int = 0) -> Logits:
+    """The logits without what these sites hold."""
+
+    def take_away(activation: Tensor, hook: HookPoint) -> Tensor:
+        changed = activation.clone()
+        for site in sites:
+            if site.hook == hook.name:
+                own = site.of(activation)
+                site.of(changed).copy_(instead_of(kind, own, seed))
+        return changed
+
+    return model.run_with_hooks(tokens, [(name, take_away) for name in {check(model, site).hook for site in sites}])
+
+
+def outputs_of(model: Transformer) -> list[Site]:
+    """What every head reads, and what every MLP says: the parts that one ablates."""
+    sites = []
+    for i, shape in enumerate(model.config.blocks):
+        sites += [Site(f"blocks.{i}.attn.hook_z", head) for head in range(shape.heads)]
+        sites += [Site(f"blocks.{i}.hook_mlp_out")] * bool(shape.mlp)
+    return sites
+
+
+# -- patching ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """A site at one position."""
+
+    site: Site
+    position: int
+
+
+@torch.no_grad()
+def patch(
+    model: Transformer,
+    corrupted: Words,
+    clean: Words,
+    cells: Sequence[Sequence[Place]],
+    metric: Metric,
+    tell: Told = QUIET,
+) -> Float[Tensor, "cell word"]:
+    """The metric of corrupted runs in which the places of one cell hold what they hold in the clean run."""
+    if corrupted.shape[:2] != clean.shape[:2]:
+        raise InputError(
+            f"each corrupted word goes with a clean one of its length: these are {list(corrupted.shape[:2])} and "
+            f"{list(clean.shape[:2])} [words, tokens]"
+        )
+    words, length = clean.shape[:2]
+    sites = {check(model, place.site) for cell in cells for place in cell}
+    for place in (place for cell in cells for place in cell):
+        if not 0 <= place.position < length:
+            raise InputError(f"position {place.position} is not one of 0 … {length - 1}")
+    there = model.trace(clean, sorted({site.hook for site in sites}))
+    at_once, measured = max(1, rows_at_once(model, length) // words), []
+    for begin in range(0, len(cells), at_once):
+        some = cells[begin : begin + at_once]
+        logits = model.run_with_hooks(_tiled(corrupted, len(some)), list(_placed(some, there, words)))
+        measured.append(metric(logits.view(len(some), words, *logits.shape[1:])))
+        tell(min(begin + at_once, len(cells)), len(cells))
+    return torch.cat(measured)
+
+
+def _tiled(words: Words, times: int) -> Words:
+    tiled: Tensor = words.expand(times, *words.shape).flatten(0, 1)
+    return tiled
+
+
+def _placed(cells: Sequence[Sequence[Place]], there: Mapping[str, Tensor], words: int) -> Iterator[Hook]:
+    """Hooks that put into the rows of each cell what its places held in the clean run."""
+
+    def put(activation: Tensor, hook: HookPoint) -> Tensor:
+        rows = activation.clone().unflatten(0, (-1, words))
+        for c, cell in enumerate(cells):
+            for place in cell:
+                if place.site.hook == hook.name:
+                    held = place.site.of(there[hook.name])[:, place.position]
+                    place.site.of(rows[c])[:, place.position] = held
+        changed: Tensor = rows.flatten(0, 1)
+        return changed
+
+    for name in {place.site.hook for cell in cells for place in cell}:
+        yield name, put
+
+
+def grid(sites: Sequence[Site], length: int) -> list[list[Place]]:
+    """One cell for each site and position."""
+    return [[Place(site, position)] for site in sites for position in range(length)]
+
+
+@torch.no_grad()
+def path_patch(
+    model: Transformer, corrupted: Words, clean: Words, wires: Sequence[Wire], metric: Metric
+) -> Float[Tensor, " word"]:
+    """The metric of corrupted runs in which, over these wires alone, readers read what writers say in the clean run."""
+    wiring = Wiring(model)
+    cut = wiring.cut(wires).expand(len(corrupted), -1, -1)
+    return metric(wiring.run(corrupted, cut, wiring.terms(clean)))
+
+
+# -- what is measured ----------------------------------------------------------------------------------
+
+
+def logit_difference(answer: Int[Tensor, " word"], other: Int[Tensor, " word"], position: int = -1) -> Metric:
+    """By how much the logit of one answer passes that of another, at a position."""
+
+    def difference(logits: Float[Tensor, "*cell word pos output"]) -> Float[Tensor, "*cell word"]:
+        last = logits[..., position, :]
+        chosen = torch.stack([answer, other], dim=-1).expand(*last.shape[:-1], 2)
+        both = last.gather(-1, chosen)
+        return both[..., 0] - both[..., 1]
+
+    return difference
+
+
+def probability(answer: Int[Tensor, " word"], position: int = -1) -> Metric:
+    """The probability of an answer, at a position."""
+
+    def share(logits: Float[Tensor, "*cell word pos output"]) -> Float[Tensor, "*cell word"]:
+        last = logits[..., position, :].softmax(-1)
+        return last.gather(-1, answer.expand(last.shape[:-1])[..., None])[..., 0]
+
+    return share
+
+
+@torch.no_grad()
+def restored(
+    patched: Float[Tensor, "*cell word"], corrupted: Float[Tensor, " word"], clean: Float[Tensor, " word"]
+) -> Float[Tensor, "*cell"]:
+    """The part of the way from the corrupted to the clean run that patching goes: 0 nothing, 1 all of it."""
+    way: Tensor = (clean - corrupted).mean()
+    if not way.abs() > 1e-9:
+        raise InputError("the clean and the corrupted words have the same answers: there is nothing to restore")
+    return (patched - corrupted).mean(-1) / way

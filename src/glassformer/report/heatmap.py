@@ -1,0 +1,54 @@
+"""A table of numbers as coloured cells: blue is less than nothing, white nothing, orange more, as SVG text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from glassformer.report import svg
+
+CELL: Final = 46.0
+LOW: Final = 34.0
+LETTER: Final = 7.2
+MOST_WRITTEN: Final = 400
+"""Cells in which the number is written, too."""
+BLUE: Final = (0, 114, 178)
+ORANGE: Final = (213, 94, 0)
+
+
+def draw_heatmap(
+    values: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], title: str, across: str = ""
+) -> str:
+    """Values with the names of rows and columns; colours are full at the largest value."""
+    largest = max((abs(value) for row in values for value in row), default=0.0) or 1.0
+    written = len(rows) * len(columns) <= MOST_WRITTEN
+    wide = max(CELL if written else 10.0, LETTER * max(map(len, columns), default=1) + 6) if written else 10.0
+    left, top = 24 + LETTER * max(map(len, rows), default=1), 78.0
+    marks = [svg.text(20, 28, title, 16, bold=True), svg.text(left, 50, across, 12, colour=svg.GREY)]
+    for j, name in enumerate(columns):
+        if written:
+            marks.append(svg.text(left + (j + 0.5) * wide, top - 8, name, 12, "middle"))
+    for i, (name, row) in enumerate(zip(rows, values, strict=True)):
+        y = top + i * LOW
+        marks.append(svg.text(left - 8, y + LOW / 2 + 4, name, 12, "end"))
+        for j, value in enumerate(row):
+            marks.append(svg.box(left + j * wide, y, wide - 1, LOW - 1, shade(value / largest)))
+            if written:
+                ink = svg.PAPER if abs(value) > 0.6 * largest else svg.INK
+                marks.append(svg.text(left + (j + 0.5) * wide, y + LOW / 2 + 4, number(value), 11, "middle", ink))
+    width = max(left + wide * len(columns) + 20, 40 + 9 * len(title))
+    return svg.page(width, top + LOW * len(rows) + 20, marks, title)
+
+
+def number(value: float) -> str:
+    """Two digits behind the point, and no more signs than are needed."""
+    shown = f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
+    return "0" if float(shown) == 0 else shown
+
+
+def shade(part: float) -> str:
+    """From blue at −1 by white to orange at 1."""
+    full = ORANGE if part > 0 else BLUE
+    strength = min(abs(part), 1.0)
+    mixed = (round(255 + (colour - 255) * strength) for colour in full)
+    return "#" + "".join(f"{colour:02x}" for colour in mixed)

@@ -1,0 +1,118 @@
+"""A model to look into, whoever made it: built, trained on words or text, or of a world of facts; and its names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from glassformer.automata import formats
+from glassformer.automata.words import chosen_words
+from glassformer.errors import InputError
+from glassformer.learn.batch import Batch
+from glassformer.learn.objectives import encoded, tokeniser_from
+from glassformer.learn.tasks import FlipFlopLanguage, Following, WordTask, task_from_json
+from glassformer.learn.trainer import model_of
+from glassformer.nn import Transformer, files
+from glassformer.nn.transformer import Tokens
+from glassformer.nn.translator import reader_of
+
+NAMES = "names.json"
+"""Beside a model: the names of its tokens, which are also its answers."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, the names of its tokens and answers, and how a word becomes tokens."""
+
+    model: Transformer
+    names: tuple[str, ...]
+    outputs: tuple[str, ...]
+    encode: Callable[[str], list[int]]
+    task: WordTask | None = None
+    """What it was made for, if it reads words of a machine."""
+    is_built: bool = False
+
+    @property
+    def words_task(self) -> WordTask:
+        """What it was made for, which must be words of a machine."""
+        if self.task is None:
+            raise InputError("this instrument shows a model words of its machine, and this model has no machine")
+        return self.task
+
+    def words(self, count: int, length: int | None = None, seed: int = 0) -> Batch:
+        """Words like those of its training for a trained model; for a built one, of up to 64 letters, nasty ones too.
+
+        They are neither those of training nor of its tests.
+        """
+        task = self.words_task
+        task = replace(task, length=length or (min(task.length, 64) if self.is_built else task.length))
+        if task.context > self.model.config.context:
+            raise InputError(f"the model takes {self.model.config.context} tokens; these words have {task.context}")
+        if self.is_built and isinstance(task, Following):
+            return task.answered(chosen_words(task.machine, task.length, count, seed))
+        return task.batch(np.random.default_rng([seed, count, 2]), count)
+
+    def tokens(self, word: str) -> Tokens:
+        """A word, as a batch of one."""
+        ids = self.encode(word)
+        if not ids:
+            raise InputError("the word is empty: there is nothing to follow")
+        return torch.tensor([ids])
+
+    def output(self, name: str) -> int:
+        """The number of an answer."""
+        if name not in self.outputs:
+            raise InputError(f"there is no answer {name!r}; some are {', '.join(self.outputs[:8])}")
+        return self.outputs.index(name)
+
+
+def open_subject(folder: Path) -> Subject:
+    """The model in a folder, or of a run."""
+    place = model_of(folder)
+    loaded, documents = files.load(place)
+    model = reader_of(loaded, str(place)).eval()
+    if "tokenizer.json" in documents:
+        return _of_text(model, documents, place)
+    if NAMES in documents:
+        names = tuple(files.parse_json(documents[NAMES], f"{place}/{NAMES}"))
+        return Subject(model, names, names, lambda word: _by_name(word.split(), names))
+    if "training.json" in documents:
+        told = files.parse_json(documents["training.json"], f"{place}/training.json")
+        return _of_words(model, task_from_json(told, f"{place}/training.json"), is_built=False)
+    if "machine.json" in documents:
+        machine = formats.loads(documents["machine.json"], "json", f"{place}/machine.json")
+        return _of_words(model, Following(machine, model.config.context - 1), is_built=True)
+    raise InputError(f"{place} does not tell what its tokens are: there is no machine, tokeniser or {NAMES} beside it")
+
+
+def _of_text(model: Transformer, documents: Mapping[str, str], place: Path) -> Subject:
+    tokeniser = tokeniser_from(documents["tokenizer.json"], f"{place}/tokenizer.json")
+    names = tuple(tokeniser.decode([i]) or str(tokeniser.id_to_token(i)) for i in range(tokeniser.get_vocab_size()))
+    outputs = names[: model.config.outputs]
+    return Subject(model, names, outputs, lambda text: encoded(tokeniser, [text], model.config.context)[0])
+
+
+def _of_words(model: Transformer, task: WordTask, is_built: bool) -> Subject:
+    if isinstance(task, FlipFlopLanguage):
+        return Subject(model, task.names, task.names, lambda word: _by_name([*word], task.names), task)
+    outputs = task.machine.states if is_built else tuple(task.answers)
+
+    def encode(word: str) -> list[int]:
+        letters = task.machine.one_word(word)
+        tokens: np.ndarray = task.answered(letters[None]).tokens[0].numpy()
+        return [int(token) for token in tokens]
+
+    return Subject(model, task.names, outputs, encode, task, is_built)
+
+
+def _by_name(word: list[str], names: tuple[str, ...]) -> list[int]:
+    for token in word:
+        if token not in names:
+            raise InputError(
+                f"there is no token {token!r} here; there are {', '.join(names[:12])}{' …' * (len(names) > 12)}"
+            )
+    return [names.index(token) for token in word]

@@ -1,0 +1,133 @@
+"""Wires that are cut alone, and the circuits found by it beside those that built models are known to have."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.automata.words import chosen_words
+from glassformer.compiler import Built, compile
+from glassformer.errors import InputError
+from glassformer.measure.circuits import effects, prune, score, wires_in_weights
+from glassformer.measure.sites import Site
+from glassformer.measure.wiring import Wire, Wiring
+from glassformer.nn import Config, Transformer
+
+CONFIG = Config.uniform(vocab=5, outputs=4, context=9, width=12, layers=2, heads=2, norm="layer")
+TOKENS = torch.tensor([[0, 1, 2, 3, 4, 0], [4, 4, 1, 0, 2, 2], [1, 0, 3, 3, 2, 4]])
+
+
+def random_model(config: Config = CONFIG) -> Transformer:
+    torch.manual_seed(0)
+    model = Transformer(config).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.3)
+    return model.eval()
+
+
+def all_words(built: Built) -> torch.Tensor:
+    letters = range(len(built.machine.symbols))
+    return built.tokens(np.array(list(itertools.product(letters, repeat=built.certificate.exact_length))))
+
+
+def test_cutting_no_wire_changes_nothing_and_cutting_all_from_another_input_gives_its_answer() -> None:
+    model = random_model()
+    wiring = Wiring(model)
+    other = TOKENS.flip(0)
+    none, every = wiring.cut([]).expand(3, -1, -1), wiring.cut(wiring.wires).expand(3, -1, -1)
+    torch.testing.assert_close(wiring.run(TOKENS, none, wiring.terms(other)), model(TOKENS))
+    torch.testing.assert_close(wiring.run(TOKENS, every, wiring.terms(other)), model(other))
+
+
+def test_one_cut_wire_is_the_direct_path_and_no_other() -> None:
+    """The MLP of layer 0 is heard by the logits as on another input, and by all else as on this one."""
+    model = random_model(Config.uniform(vocab=5, outputs=4, context=9, width=12, layers=2, heads=2, norm="none"))
+    wiring = Wiring(model)
+    wire = Wire(Site("blocks.0.hook_mlp_out"), Site("blocks.1.hook_resid_post"))
+    instead = wiring.terms(TOKENS.flip(0))
+    which = wiring.writers.index(wire.writer)
+    moved = (instead - wiring.terms(TOKENS))[which] @ model.unembed.W_U
+    cut = wiring.cut([wire]).expand(3, -1, -1)
+    torch.testing.assert_close(wiring.run(TOKENS, cut, instead), model(TOKENS) + moved)
+
+
+def test_each_row_may_have_its_own_wires_cut() -> None:
+    model = random_model()
+    wiring = Wiring(model)
+    instead = wiring.terms(TOKENS.flip(0))
+    chosen = wiring.wires[::7][:3]
+    together = wiring.run(TOKENS, torch.stack([wiring.cut([wire]) for wire in chosen]), instead)
+    for row, wire in enumerate(chosen):
+        alone = wiring.run(TOKENS, wiring.cut([wire]).expand(3, -1, -1), instead)
+        torch.testing.assert_close(together[row], alone[row])
+
+
+IDLE = {"flipflop": 1, "regex:(ab)*": 1, "last_symbol(3)": 3}
+"""Wires that are in the weights but decide nothing: with all of them cut, no word of all words is read otherwise."""
+
+
+@pytest.mark.parametrize(
+    ("spec", "method", "length"),
+    [
+        ("parity", "log", 8),
+        ("parity", "cascade", 6),
+        ("cyclic(5)", "cascade", 6),
+        ("dihedral(3)", "cascade", 6),
+        ("flipflop", "cascade", 6),
+        ("regex:(ab)*", "auto", 6),
+        ("last_symbol(3)", "auto", 4),
+        ("symmetric(3)", "log", 4),
+    ],
+)
+def test_the_circuit_found_on_a_built_model_is_the_known_one_but_for_idle_wires(
+    spec: str, method: str, length: int
+) -> None:
+    built = compile(spec, length, method)
+    words, known = all_words(built), wires_in_weights(built.model)
+    found = [wire for wire, changed in effects(built.model, words).items() if changed > 0]
+    scored = score(found, known)
+    assert scored.precision == 1.0
+    idle = set(known) - set(found)
+    assert len(idle) == IDLE.get(spec, 0)
+    wiring = Wiring(built.model)
+    without = wiring.cut(wire for wire in wiring.wires if wire not in found).expand(len(words), -1, -1)
+    terms = torch.zeros_like(wiring.terms(words))
+    assert torch.equal(wiring.run(words, without, terms).argmax(-1), built.model(words).argmax(-1))
+
+
+def test_pruning_finds_the_same_wires_as_cutting_each_alone() -> None:
+    built = compile("dihedral(3)", 6, "cascade")
+    words = all_words(built)
+    assert set(prune(built.model, words)) == {wire for wire, part in effects(built.model, words).items() if part > 0}
+
+
+def test_resampling_does_not_see_wires_that_say_the_same_on_every_word() -> None:
+    """Positions are what they are on every word: only taking them away shows that somebody reads them."""
+    built = compile("parity", 8, "log")
+    words = built.tokens(chosen_words(built.machine, 8, 64, seed=0))
+    changed = effects(built.model, words, "resample")
+    missed = {wire for wire in wires_in_weights(built.model) if changed[wire] == 0}
+    assert missed
+    assert all(wire.writer == Site("hook_pos_embed") for wire in missed)
+
+
+def test_wires_that_do_not_exist_and_models_without_any_are_named() -> None:
+    wiring = Wiring(random_model())
+    with pytest.raises(InputError, match=r"hook_resid_mid is nothing that writes; what writes are hook_embed"):
+        wiring.cut([Wire(Site("hook_resid_mid"), wiring.readers[0])])
+    with pytest.raises(InputError, match=r"reads before blocks.1.hook_mlp_out writes"):
+        wiring.cut([Wire(Site("blocks.1.hook_mlp_out"), wiring.readers[0])])
+    with pytest.raises(InputError, match="no sum of what was written"):
+        Wiring(
+            Transformer(
+                Config.uniform(
+                    vocab=5, outputs=4, context=9, width=12, layers=2, heads=2, norm="layer", norm_place="post"
+                )
+            )
+        )
+    with pytest.raises(InputError, match="a norm mixes all columns"):
+        wires_in_weights(random_model())
+    with pytest.raises(InputError, match=r"write its name, and \[0\] for head 0"):
+        Site.parse("blocks.0 hook")
