@@ -253,9 +253,9 @@ def test_what_each_head_and_mlp_reads_and_adds_can_be_asked_for_by_name(model: T
             bias = model.get_parameter(f"{block}.attn.b_O")
             torch.testing.assert_close(value.sum(2) + bias, trace[f"{block}.hook_attn_out"])
         elif hook == "mlp_in":
-            assert value.shape == TOKENS.shape + (model.config.width,)
+            assert value.shape == (*TOKENS.shape, model.config.width)
         else:
-            assert torch.equal(value, trace[f"{block}.hook_resid_pre"][:, :, None].expand_as(value))
+            torch.testing.assert_close(value, trace[f"{block}.hook_resid_pre"][:, :, None].expand_as(value))
     torch.testing.assert_close(apart.logits, trace.logits)
 
 

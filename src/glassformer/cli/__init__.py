@@ -17,6 +17,7 @@ from glassformer.cli import (
     measuring_text,
     models,
     studying,
+    toys,
 )
 
 # isort: on
@@ -34,4 +35,5 @@ __all__ = [
     "measuring_text",
     "models",
     "studying",
+    "toys",
 ]
