@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from glassformer.cli.terminal import AsJson, app, err, out, print_json, table_of
+from glassformer.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
 
 measure = typer.Typer(no_args_is_help=True, help="Look inside a model, built or trained, with an instrument.")
@@ -90,4 +90,48 @@ def shortcut(
         table.add_row(f"{member.length:,}", f"{member.depth:,}", f"{member.wrong:,}")
     out.print(table)
     out.print(f"{'a' if verdict.shortcut else 'no'} shortcut: {verdict.why}")
+    return None
+
+
+@measure.command()
+def dictionary(
+    folder: AnyFolder,
+    hook: Annotated[str, typer.Option(help="Where vectors are taken: blocks.0.hook_resid_post …")],
+    features: Annotated[int, typer.Option(min=1, help="Directions of the dictionary.")] = 64,
+    kind: Annotated[str, typer.Option(help="topk, or standard (ReLU and L1).")] = "topk",
+    k: Annotated[int, typer.Option(min=1, help="Of topk: how many are active at once.")] = 4,
+    l1: Annotated[float, typer.Option(min=0, help="Of standard: the price of activity.")] = 0.1,
+    words: Annotated[int, typer.Option(min=2, max=100_000, help="Words, or sentences, to look at.")] = 512,
+    text: Annotated[str | None, typer.Option(help="For models of text: a file, or a fetched corpus.")] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of training.")] = 3000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of words and training.")] = 0,
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Keep it here, in SAELens's layout.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a sparse autoencoder on what a hook holds; on a built model, score it against the bits that are there."""
+    from glassformer.measure.dictionary import Shape, bits_in, fit, quality, recovery, save_dictionary
+    from glassformer.measure.sites import Site
+    from glassformer.studies.reading import sentences
+    from glassformer.studies.subject import open_subject
+
+    subject = open_subject(folder)
+    batches = subject.of_text(sentences(text, words)) if text else [subject.words(words, seed=seed).tokens]
+    vectors = subject.vectors(Site.parse(hook), batches)
+    shape = Shape(vectors.shape[1], features, kind, l1, k)
+    with progress_bar("training") as advance:
+        found = fit(vectors, shape, steps, seed=seed, tell=advance)
+    told = asdict(quality(found, vectors))
+    if subject.is_built and len(known := bits_in(vectors)):
+        told |= {"known": len(known), **asdict(recovery(found, known))}
+    if out_folder is not None:
+        save_dictionary(found, out_folder, {"model_name": str(folder), "hook_name": hook})
+    if as_json:
+        return print_json({"hook": hook, **told, "layers": []})
+    table = table_of("measured", "")
+    for name, value in told.items():
+        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3f}")
+    out.print(table)
+    err.print(f"of {len(vectors):,} vectors of {hook}" + (f"; wrote {out_folder}" if out_folder else ""))
     return None

@@ -39,6 +39,7 @@ def facts(
     from glassformer.studies.subject import NAMES
 
     world = make_world(subjects, seed)
+    folder.mkdir(parents=True, exist_ok=True)
     if planted:
         model = plant(world, planted)
     else:
@@ -98,6 +99,7 @@ def superposition(
     from glassformer.report.superposition import draw_superposition
     from glassformer.studies.superposition import PUBLISHED, QUICK, Scale, study
 
+    folder.mkdir(parents=True, exist_ok=True)
     with progress_bar("training toys") as advance:
         found = study(QUICK if quick else Scale(), seed, advance)
     dots = [(each.rarity, each.dimensionality) for each in found.dots]

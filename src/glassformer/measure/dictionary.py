@@ -157,6 +157,15 @@ def recovery(dictionary: Dictionary, known: Float[Tensor, "feature width"]) -> R
     return Recovery(float(best.mean()), float((best > FOUND).double().mean()))
 
 
+def bits_in(vectors: Vectors) -> Float[Tensor, "feature width"]:
+    """The columns that hold 0 or 1 and nothing else, both of them, as directions: features that are there for sure.
+
+    In a built model these are the named registers that say which of several things is the case.
+    """
+    is_bit = ((vectors == 0) | (vectors == 1)).all(0) & (vectors != vectors[0]).any(0)
+    return torch.eye(vectors.shape[1])[is_bit]
+
+
 def save_dictionary(dictionary: Dictionary, folder: Path, about: dict[str, Any] | None = None) -> None:
     """Write cfg.json and sae_weights.safetensors; `about` (model, hook …) goes into the metadata."""
     shape, folder = dictionary.shape, Path(folder)

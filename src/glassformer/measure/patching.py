@@ -113,13 +113,25 @@ def patch(
         if not 0 <= place.position < length:
             raise InputError(f"position {place.position} is not one of 0 … {length - 1}")
     there = model.trace(clean, sorted({site.hook for site in sites}))
-    at_once, measured = max(1, rows_at_once(model, length) // words), []
-    for begin in range(0, len(cells), at_once):
-        some = cells[begin : begin + at_once]
-        logits = model.run_with_hooks(_tiled(corrupted, len(some)), list(_placed(some, there, words)))
-        measured.append(metric(logits.view(len(some), words, *logits.shape[1:])))
-        tell(min(begin + at_once, len(cells)), len(cells))
-    return torch.cat(measured)
+    entering = model.trace(corrupted, lambda name: name.endswith("hook_resid_pre"))
+    at_once, measured = max(1, rows_at_once(model, length) // words), dict[int, Tensor]()
+    for begin, numbers in _by_first_block(cells).items():
+        stream = entering[f"blocks.{begin}.hook_resid_pre"] if begin else corrupted
+        for some in (numbers[i : i + at_once] for i in range(0, len(numbers), at_once)):
+            hooks = list(_placed([cells[c] for c in some], there, words))
+            logits = model.run_with_hooks(_tiled(stream, len(some)), hooks, begin)
+            measured |= zip(some, metric(logits.view(len(some), words, *logits.shape[1:])), strict=True)
+            tell(len(measured), len(cells))
+    return torch.stack([measured[c] for c in range(len(cells))])
+
+
+def _by_first_block(cells: Sequence[Sequence[Place]]) -> dict[int, list[int]]:
+    """The numbers of the cells that change nothing before a block: until there, all runs are the corrupted one."""
+    groups: dict[int, list[int]] = {}
+    for c, cell in enumerate(cells):
+        blocks = [int(name[1]) if name[0] == "blocks" else 0 for name in (place.site.hook.split(".") for place in cell)]
+        groups.setdefault(min(blocks, default=0), []).append(c)
+    return groups
 
 
 def _tiled(words: Words, times: int) -> Words:

@@ -287,7 +287,11 @@ class Transformer(nn.Module):
         x = here("hook_embed", tokens if tokens.is_floating_point() else self.embed(tokens))
         if self.pos_embed:
             x = x + here("hook_pos_embed", self.pos_embed(tokens, first))
-        for i, block in enumerate(self.blocks):
+        return self.go_on(x, here)
+
+    def go_on(self, x: Residual, here: Here = UNSEEN, begin: int = 0) -> Residual:
+        """From the stream that enters block `begin` to the vectors that the logits are read off."""
+        for i, block in enumerate(self.blocks[begin:], start=begin):
             x = block(x, here.inside(f"blocks.{i}."))
         return self.ln_final(x, here.inside("ln_final.")) if self.ln_final else x
 
@@ -304,10 +308,14 @@ class Transformer(nn.Module):
         look = Look(select(self.hook_names, names_filter, self.hooks_on_request))
         return self(tokens, look.inside("")), look.seen
 
-    def run_with_hooks(self, tokens: Input, fwd_hooks: Iterable[Hook] = ()) -> Logits:
-        """The logits when each hook may change its activation: `(name, f)` with `f(activation, hook)`."""
+    def run_with_hooks(self, tokens: Input, fwd_hooks: Iterable[Hook] = (), begin: int = 0) -> Logits:
+        """The logits when each hook may change its activation: `(name, f)` with `f(activation, hook)`.
+
+        A run that begins at a later block takes the stream that enters it in the place of tokens.
+        """
         look = Look(edits=edits_by_name(self.hook_names, fwd_hooks, self.hooks_on_request))
-        logits: Logits = self(tokens, look.inside(""))
+        here = look.inside("")
+        logits: Logits = self.unembed(self.go_on(tokens, here, begin)) if begin else self(tokens, here)
         return logits
 
     @property

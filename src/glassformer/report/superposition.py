@@ -37,7 +37,7 @@ def _dots(dots: Sequence[tuple[float, Sequence[float]]], shapes: Mapping[str, fl
     for name, share in shapes.items():
         y = TOP + HEIGHT * (1 - share / MOST)
         marks.append(svg.line([(LEFT, y), (LEFT + WIDTH, y)], svg.PALE, 1.5))
-        marks.append(svg.text(LEFT + WIDTH, y - 4, name, 11, "end", svg.GREY))
+        marks.append(svg.text(LEFT + WIDTH, y + (14 if share < 0.39 else -4), name, 11, "end", svg.GREY))
     marks += [
         svg.text(LEFT - 8, TOP + HEIGHT * (1 - share / MOST) + 4, f"{share:.2f}", 11, "end", svg.GREY)
         for share in (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from glassformer.automata import formats
 from glassformer.automata.words import chosen_words
@@ -16,6 +18,7 @@ from glassformer.learn.batch import Batch
 from glassformer.learn.objectives import encoded, tokeniser_from
 from glassformer.learn.tasks import FlipFlopLanguage, Following, WordTask, task_from_json
 from glassformer.learn.trainer import model_of
+from glassformer.measure.sites import Site, check
 from glassformer.nn import Transformer, files
 from glassformer.nn.transformer import Tokens
 from glassformer.nn.translator import reader_of
@@ -55,6 +58,21 @@ class Subject:
         if self.is_built and isinstance(task, Following):
             return task.answered(chosen_words(task.machine, task.length, count, seed))
         return task.batch(np.random.default_rng([seed, count, 2]), count)
+
+    @torch.no_grad()
+    def vectors(self, site: Site, batches: Iterable[Tokens]) -> Float[Tensor, "sample width"]:
+        """What a site holds at all positions of words, one below the other."""
+        check(self.model, site)
+        held = (site.of(self.model.trace(tokens, site.hook)[site.hook]) for tokens in batches)
+        return torch.cat([each.flatten(0, 1).flatten(1) for each in held]).float()
+
+    def of_text(self, sentences: Iterable[str]) -> list[Tokens]:
+        """Sentences in batches of one length each."""
+        groups: dict[int, list[list[int]]] = {}
+        for sentence in sentences:
+            ids = self.encode(sentence)
+            groups.setdefault(len(ids), []).append(ids)
+        return [torch.tensor(group) for length, group in groups.items() if length]
 
     def tokens(self, word: str) -> Tokens:
         """A word, as a batch of one."""

@@ -92,17 +92,19 @@ class Found:
 
 
 def study(scale: Scale = Scale(), seed: int = 0, tell: Told = lambda done, of: None) -> Found:  # noqa: B008
-    """All three looks; the toys in one run."""
+    """All three looks; toys of two features get more samples, for they seldom have one."""
     rarities = np.geomspace(1, 100, scale.rarities).tolist()
     pentagons = [Toy(5, 2, 0.9)] * 16
     curve = [Toy(MANY, FEW, 1 - 1 / rarity) for rarity in rarities for _ in range(scale.seeds)]
     importances, sparse = np.geomspace(10, 0.1, scale.grid).tolist(), np.geomspace(1, 100, scale.grid).tolist()
     cells = itertools.product(importances, sparse, range(scale.seeds))
     plane = [Toy(2, 1, 1 - 1 / rarity, decay=importance) for importance, rarity, _ in cells]
-    learned = train([*pentagons, *curve, *plane], scale.steps, samples=64, seed=seed, tell=tell)
+    toys = len(pentagons) + len(curve) + len(plane)
+    learned = train([*pentagons, *curve], scale.steps, samples=64, seed=seed, tell=lambda done, _: tell(done, toys))
+    flat = train(plane, scale.steps, samples=512, seed=seed, tell=lambda done, _: tell(len(learned) + done, toys))
     five, rest = learned[: len(pentagons)], learned[len(pentagons) :]
     dots = [Dots(rarity, kept(rest[i * scale.seeds : (i + 1) * scale.seeds])) for i, rarity in enumerate(rarities)]
-    best = [min(group, key=lambda toy: toy.loss) for group in _in_groups(rest[len(curve) :], scale.seeds)]
+    best = [min(group, key=lambda toy: toy.loss) for group in _in_groups(flat, scale.seeds)]
     phases = [phase(toy) for toy in best]
     return Found(
         pentagons=float(np.mean([bool((toy.dimensionality - 0.4).abs().max() < 0.01) for toy in five])),

@@ -1,0 +1,84 @@
+"""Dictionaries on features that are known, and their files."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from glassformer.errors import InputError
+from glassformer.measure.dictionary import (
+    Dictionary,
+    Shape,
+    bits_in,
+    fit,
+    load_dictionary,
+    quality,
+    recovery,
+    save_dictionary,
+)
+from glassformer.studies.superposition import known_features
+
+KNOWN = known_features(20, 8)
+
+
+@pytest.fixture(scope="module")
+def vectors() -> torch.Tensor:
+    chance = torch.Generator().manual_seed(1)
+    amounts = torch.rand(5000, 20, generator=chance) * (torch.rand(5000, 20, generator=chance) < 0.05)
+    return amounts @ KNOWN
+
+
+@pytest.mark.parametrize("shape", [Shape(8, 20, "topk", k=1), Shape(8, 20, "standard", l1=0.3)], ids=lambda s: s.kind)
+def test_sparse_features_are_recovered(vectors: torch.Tensor, shape: Shape) -> None:
+    found = fit(vectors, shape, steps=1200)
+    assert recovery(found, KNOWN).recovered > 0.8
+    assert recovery(found, known_features(20, 8, seed=5)).recovered < 0.5  # others are not
+    assert quality(found, vectors).explained > 0.6
+
+
+def test_reconstruction_is_not_recovery(vectors: torch.Tensor) -> None:
+    sparse, dense = (fit(vectors, Shape(8, 20, "standard", l1=price), steps=1200) for price in (0.3, 0.0))
+    assert quality(dense, vectors).explained > quality(sparse, vectors).explained
+    assert recovery(dense, KNOWN).mean_max_cosine < recovery(sparse, KNOWN).mean_max_cosine
+
+
+def test_only_the_largest_features_are_active(vectors: torch.Tensor) -> None:
+    active = Dictionary(Shape(8, 20, "topk", k=3)).encode(vectors)
+    assert int((active > 0).sum(1).max()) <= 3
+
+
+def test_bits_are_columns_that_are_sometimes_0_and_sometimes_1() -> None:
+    vectors = torch.tensor([[0, 1, 0.5, 1, 0], [1, 1, 0.5, 0, 0], [0, 1, 1.0, 1, 0]])
+    assert bits_in(vectors).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize("kind", ["topk", "standard"])
+def test_a_saved_dictionary_is_read_again(vectors: torch.Tensor, tmp_path: Path, kind: str) -> None:
+    made = Dictionary(Shape(8, 20, kind, k=2), seed=3)
+    save_dictionary(made, tmp_path / "sae", {"hook_name": "blocks.0.hook_resid_post"})
+    again = load_dictionary(tmp_path / "sae")
+    assert torch.equal(again(vectors)[0], made(vectors)[0])
+    config = json.loads((tmp_path / "sae" / "cfg.json").read_text())
+    assert (config["architecture"], config["d_in"], config["d_sae"]) == (kind, 8, 20)
+    assert config["metadata"]["hook_name"] == "blocks.0.hook_resid_post"
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path, vectors: torch.Tensor) -> None:
+    with pytest.raises(InputError, match="is no folder of a dictionary"):
+        load_dictionary(tmp_path / "nothing")
+    save_dictionary(Dictionary(Shape(8, 20)), tmp_path)
+    config = json.loads((tmp_path / "cfg.json").read_text())
+    for change, words in {
+        "d_sae": (21, r"asks for weights .*21.*, and the file holds"),
+        "architecture": ("gated", "standard .* or topk, not 'gated'"),
+        "normalize_activations": ("layer_norm", "scale activations"),
+        "rescale_acts_by_decoder_norm": (True, "lengths of directions"),
+    }.items():
+        (tmp_path / "cfg.json").write_text(json.dumps({**config, change: words[0]}))
+        with pytest.raises(InputError, match=str(words[1])):
+            load_dictionary(tmp_path)
+    with pytest.raises(InputError, match=r"vectors \[sample, 9\]; these are \[5000, 8\]"):
+        fit(vectors, Shape(9, 20))
+    with pytest.raises(InputError, match=r"\[feature, 8\]; these are \[2, 3\]"):
+        recovery(Dictionary(Shape(8, 20)), torch.zeros(2, 3))
