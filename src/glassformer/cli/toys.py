@@ -65,7 +65,7 @@ def facts(
     for place in found.places:
         tried = (place.efficacy, place.others_kept, place.same_subject_kept)
         numbers = ("" if value is None else f"{value:.3f}" for value in tried)
-        table.add_row(str(place.layer), place.position, f"{place.traced:.3f}", *numbers)
+        table.add_row(str(place.layer), place.position, f"{round(place.traced, 3) + 0.0:.3f}", *numbers)
     out.print(table)
     most = sorted(found.attribution.items(), key=lambda part: -part[1])[:3]
     made = ", ".join(f"{name} {share:.2f}" for name, share in most)

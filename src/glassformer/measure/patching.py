@@ -61,13 +61,9 @@ def others(count: int, seed: int = 0) -> Int[Tensor, " word"]:
 def ablate(model: Transformer, tokens: Words, sites: Sequence[Site], kind: str = "mean", seed: int = 0) -> Logits:
     """The logits without what these sites hold."""
 
-    def take_away(activation: Tensor, hook: HookPoint) -> Tensor:
-        changed = activation.clone()
-        for site in sites:
-            if site.hook == hook.name:
-                own = site.of(activation)
-                site.of(changed).copy_(instead_of(kind, own, seed))
-        return changed
+    def take_away(activation: Tensor, hook: HookPoint) -> None:
+        for own in (site.of(activation) for site in sites if site.hook == hook.name):
+            own.copy_(instead_of(kind, own, seed))
 
     return model.run_with_hooks(tokens, [(name, take_away) for name in {check(model, site).hook for site in sites}])
 
@@ -141,18 +137,18 @@ def _tiled(words: Words, times: int) -> Words:
 
 def _placed(cells: Sequence[Sequence[Place]], there: Mapping[str, Tensor], words: int) -> Iterator[Hook]:
     """Hooks that put into the rows of each cell what its places held in the clean run."""
+    rows: dict[Site, list[int]] = {}
+    positions: dict[Site, list[int]] = {}
+    for c, place in ((c, place) for c, cell in enumerate(cells) for place in cell):
+        rows.setdefault(place.site, []).append(c)
+        positions.setdefault(place.site, []).append(place.position)
 
-    def put(activation: Tensor, hook: HookPoint) -> Tensor:
-        rows = activation.clone().unflatten(0, (-1, words))
-        for c, cell in enumerate(cells):
-            for place in cell:
-                if place.site.hook == hook.name:
-                    held = place.site.of(there[hook.name])[:, place.position]
-                    place.site.of(rows[c])[:, place.position] = held
-        changed: Tensor = rows.flatten(0, 1)
-        return changed
+    def put(activation: Tensor, hook: HookPoint) -> None:
+        for site in (site for site in rows if site.hook == hook.name):
+            own = site.of(activation).unflatten(0, (-1, words))
+            own[rows[site], :, positions[site]] = site.of(there[hook.name])[:, positions[site]].transpose(0, 1)
 
-    for name in {place.site.hook for cell in cells for place in cell}:
+    for name in {site.hook for site in rows}:
         yield name, put
 
 

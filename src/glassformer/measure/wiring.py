@@ -111,12 +111,10 @@ class Wiring:
                 if site.hook == hook.name:
                     terms[site] = site.of(written)
 
-        def rewire(read: Tensor, hook: HookPoint) -> Tensor:
-            read = read.clone()
+        def rewire(read: Tensor, hook: HookPoint) -> None:
             for r, site in enumerate(self.readers):
                 if site.hook == hook.name:
                     site.of(read).sub_(self._difference(cut[:, :, r], terms, instead))
-            return read
 
         return [*((name, note) for name in needed), *((name, rewire) for name in changed)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -44,9 +45,9 @@ def _dots(dots: Sequence[tuple[float, Sequence[float]]], shapes: Mapping[str, fl
     ]
     for rarity, parts in dots:
         x = _across(rarity, LEFT, most)
-        for part in parts:
-            y = TOP + HEIGHT * (1 - min(part, 1.0) / MOST)
-            marks.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="{svg.BLUE}" fill-opacity="0.35"/>')
+        for y, count in Counter(round(TOP + HEIGHT * (1 - min(part, 1.0) / MOST)) for part in parts).items():
+            darkness = 1 - 0.65**count
+            marks.append(f'<circle cx="{x:.1f}" cy="{y}" r="2" fill="{svg.BLUE}" fill-opacity="{darkness:.2f}"/>')
     return marks + _axis(LEFT, most)
 
 
