@@ -1,6 +1,7 @@
 """`python -m glassformer` and the command `glassformer`. The imports take a while, and may be interrupted too."""
 
 import os
+import signal
 import sys
 
 
@@ -11,6 +12,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal without some sign gets its number
         setattr(sys, name, stream)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was begun is put away, as for an interrupt
     try:
         from glassformer.cli import app
 

@@ -1,9 +1,24 @@
 """The whole study of the evolution of representations, at the smallest scale."""
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
+from queue import Queue
+from threading import Event
 
-from glassformer.studies.evolution import NAMES, QUESTIONS, Evolution, Learned, Scale, measure, train_all, verdicts
+import pytest
+
+from glassformer.studies.evolution import (
+    NAMES,
+    QUESTIONS,
+    Evolution,
+    Learned,
+    Scale,
+    measure,
+    train_all,
+    train_one,
+    verdicts,
+)
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sentences.tsv"
 TINY = Scale(
@@ -18,7 +33,7 @@ def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(t
     assert set(learned) == {f"{objective}-{seed}" for objective in NAMES for seed in range(2)}
     told_steps: list[tuple[int, int]] = []
     assert train_all(TINY, tmp_path, 2, lambda what, count, of: told_steps.append((count, of))) == learned
-    assert {count for count, _ in told_steps} == {0}
+    assert told_steps[-1] == (18, 18)
     told = measure(TINY, tmp_path, learned)
     assert set(told.information) == set(QUESTIONS)
     assert all(len(curves) == 2 for curves in told.information.values())
@@ -30,6 +45,15 @@ def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(t
     assert set(told.changes) == set(NAMES.values())
     ET.fromstring(told.draw())
     assert [verdict.claim for verdict in verdicts(told)] == [f"S3.{i}" for i in range(1, 6)]
+
+
+def test_a_training_that_is_told_to_stop_keeps_a_checkpoint(tmp_path: Path) -> None:
+    stop, steps = Event(), Queue[int]()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt):
+        train_one(replace(TINY, steps=500), "lm", 0, tmp_path, steps, stop)
+    assert steps.empty()
+    assert list((tmp_path / "lm-0").glob("checkpoint*"))
 
 
 def told_of(

@@ -186,7 +186,11 @@ def influence(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the tokens that are replaced.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """How far the vectors of other tokens move when one is replaced or dropped: the mean of 1 − cosine."""
+    """How far the vectors of other tokens move when one is replaced or dropped: the mean of 1 − cosine.
+
+    Compare a causal model with others by what is behind the token: before it, nothing can move. What is dropped also
+    moves all that follows by a position.
+    """
     from glassformer.measure.change import influence as measured
     from glassformer.studies.reading import reader
 
@@ -194,8 +198,8 @@ def influence(
     found = measured(model.layers, told(model, text, sentences), model.ordinary, seed)
     if as_json:
         return print_json({"layers": [each.to_json() for each in found]})
-    table = table_of("layer", "replaced", "dropped", "replaced, neighbours")
+    table = table_of("layer", "replaced", "dropped", "replaced, neighbours", "replaced, behind it")
     for each in found:
-        table.add_row(each.layer, f"{each.replaced:.4f}", f"{each.dropped:.4f}", f"{each.near:.4f}")
+        table.add_row(each.layer, *(f"{moved:.4f}" for moved in (each.replaced, each.dropped, each.near, each.after)))
     out.print(table)
     return None

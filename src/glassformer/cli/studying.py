@@ -26,7 +26,8 @@ def evolve(
 ) -> None:
     """Train a language model, a masked one and a translator on one text, and follow meaning through their layers.
 
-    Two seeds of each. What was done is kept: the same command goes on where it was stopped.
+    Two seeds of each. Trainings are kept: the same command goes on where it was stopped. Only what is measured, some
+    minutes, is measured again.
     """
     from dataclasses import asdict, replace
 

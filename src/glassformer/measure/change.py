@@ -115,6 +115,8 @@ class Influence:
     """When it is left out."""
     near: float
     """When it is replaced, over its two neighbours alone."""
+    after: float
+    """When it is replaced, over those behind it: the only ones that a causal model can move."""
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -127,8 +129,8 @@ def influence(
     """A random token of each sentence, neither first nor last, is replaced by one of the others, and dropped."""
     drawn_from = torch.from_numpy(others)
     generator = torch.Generator().manual_seed(seed)
-    sums: Float[np.ndarray, "layer kind"] = np.zeros((len(layers.names), 3))
-    counts = np.zeros(3)
+    sums: Float[np.ndarray, "layer kind"] = np.zeros((len(layers.names), 4))
+    counts = np.zeros(4)
     for tokens in batches:
         if tokens.shape[1] < 4:
             continue
@@ -140,12 +142,13 @@ def influence(
         with torch.no_grad():
             plain, replaced, dropped = (layers.run(each) for each in (tokens, other, tokens.gather(1, kept)))
         elsewhere = torch.arange(length)[None] != place[:, None]
-        beside = (torch.arange(length)[None] - place[:, None]).abs() == 1
+        distance = torch.arange(length)[None] - place[:, None]
+        beside, behind = distance.abs() == 1, distance > 0
         for i, (x, y, z) in enumerate(zip(plain, replaced, dropped, strict=True)):
             moved = apart(x, y)
             gone = apart(x.gather(1, kept[..., None].expand(-1, -1, x.shape[2])), z)
-            sums[i] += [float(moved[elsewhere].sum()), float(gone.sum()), float(moved[beside].sum())]
-        counts += [int(elsewhere.sum()), kept.numel(), int(beside.sum())]
+            sums[i] += [float(part.sum()) for part in (moved[elsewhere], gone, moved[beside], moved[behind])]
+        counts += [int(elsewhere.sum()), kept.numel(), int(beside.sum()), int(behind.sum())]
     if not counts[0]:
         raise InputError("there is no sentence of four tokens or more to look at")
     return [Influence(name, *map(float, row / counts)) for name, row in zip(layers.names, sums, strict=True)]
