@@ -8,7 +8,10 @@ import numpy as np
 
 import glassformer
 from glassformer.algebra import decompose
+from glassformer.measure.patching import grid, logit_difference, patch, restored
+from glassformer.measure.sites import Site
 from glassformer.report.cascade import draw_cascade
+from glassformer.report.heatmap import draw_heatmap
 from glassformer.report.svg import BLUE, ORANGE, PALE, PAPER, box, circle, page, text
 from glassformer.studies.approximation import draw as draw_approximation
 
@@ -99,6 +102,20 @@ def resettable() -> str:
     )
 
 
+def patched() -> str:
+    """What every layer holds at every position of 1011, put into the run on 1111, by a model built for parity."""
+    built = glassformer.compile("parity", length=8, method="log")
+    model, words = built.model, ("1011", "1111")
+    clean, corrupted = (built.tokens(built.machine.encode(word)[None]) for word in words)
+    metric = logit_difference(model(clean)[:, -1].argmax(-1), model(corrupted)[:, -1].argmax(-1))
+    sites = [Site(f"blocks.{layer}.hook_resid_pre") for layer in range(built.certificate.layers)]
+    found = patch(model, corrupted, clean, grid(sites, clean.shape[1]), metric)
+    back = restored(found, metric(model(corrupted)), metric(model(clean))).view(len(sites), -1)
+    columns = ["start", *("/".join(dict.fromkeys(pair)) for pair in zip(*words, strict=True))]
+    rows = [f"layer {layer}" for layer in range(len(sites))]
+    return draw_heatmap(back.tolist(), rows, columns, "Part of the answer restored by hook_resid_pre")
+
+
 if __name__ == "__main__":
     images = Path(__file__).parent / "images"
     images.mkdir(exist_ok=True)
@@ -108,5 +125,6 @@ if __name__ == "__main__":
     counter = decompose(glassformer.machine("resettable(3)"))
     (images / "resettable-cascade.svg").write_text(draw_cascade(counter, "resettable(3)"))
     (images / "resettable.svg").write_text(resettable())
+    (images / "patch.svg").write_text(patched())
     sort = glassformer.approximate("sort", 1, 2, 1 / 8)
     (images / "approximation.svg").write_text(draw_approximation(sort, "sort"))

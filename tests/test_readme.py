@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from shell import Shell
+
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 BLOCKS = [(page, *block) for page in PAGES for block in re.findall(r"```(\w+)\n(.*?)```", PAGES[page], re.DOTALL)]
@@ -22,18 +24,22 @@ def run(command: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_commands_work_one_after_the_other(tmp_path: Path) -> None:
+def test_the_commands_work_one_after_the_other(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     ours = [line for line in COMMANDS if line.startswith("glassformer")]
     assert len(ours) + sum(line.startswith("make") for line in COMMANDS) == len(COMMANDS) >= 10
     for line in ours:
-        run(shlex.split(line), tmp_path)
+        shell(*shlex.split(line)[1:])
 
 
-def test_the_commands_of_the_documentation_work(tmp_path: Path) -> None:
+def test_the_commands_of_the_documentation_work(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for page, kind, text in BLOCKS:
         if page != "README.md" and kind == "sh":
             for line in text.splitlines():
-                run(shlex.split(line), tmp_path)
+                command, *arguments = shlex.split(line)
+                assert command == "glassformer"
+                shell(*arguments)
 
 
 @pytest.mark.parametrize(("page", "snippet"), [(page, text) for page, kind, text in BLOCKS if kind == "python"])
