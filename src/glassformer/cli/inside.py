@@ -9,7 +9,7 @@ import typer
 from rich import box
 
 from glassformer.atomic import write_atomically
-from glassformer.cli.measuring import AnyFolder, measure
+from glassformer.cli.measuring import AnyFolder, AnyText, measure
 from glassformer.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
 from glassformer.wording import visible
@@ -170,23 +170,19 @@ def ablate(
     kind: Kind = "mean",
     words: Words = 64,
     length: Length = None,
+    text: AnyText = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Take away every head and every MLP in turn, and count the answers that change."""
-    import torch
-
-    from glassformer.measure.patching import ablate as without
-    from glassformer.measure.patching import outputs_of
+    from glassformer.measure.patching import changed_without, outputs_of
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
-    tokens = subject.words(words, length, seed).tokens
-    with torch.no_grad():
-        said = subject.model(tokens).argmax(-1)
+    batches = subject.batches(words, length, seed, text)
     layers: list[dict[str, Any]] = [{"layer": i, "heads": [], "mlp": None} for i in range(len(subject.model.blocks))]
     for site in outputs_of(subject.model):
-        changed = float((without(subject.model, tokens, [site], kind, seed).argmax(-1) != said).double().mean())
+        changed = changed_without(subject.model, batches, site, kind, seed)
         layer = layers[int(site.hook.split(".")[1])]
         if site.head is None:
             layer["mlp"] = changed
@@ -201,7 +197,7 @@ def ablate(
         if layer["mlp"] is not None:
             table.add_row(str(layer["layer"]), "MLP", f"{layer['mlp']:.3f}")
     out.print(table)
-    err.print(f"{kind} ablation on {words} words of {tokens.shape[1]} tokens")
+    err.print(f"{kind} ablation on {sum(map(len, batches)):,} words, {sum(b.numel() for b in batches):,} tokens")
     return None
 
 

@@ -14,6 +14,9 @@ from glassformer.errors import InputError
 measure = typer.Typer(no_args_is_help=True, help="Look inside a model, built or trained, with an instrument.")
 app.add_typer(measure, name="measure")
 
+AnyText = Annotated[
+    str | None, typer.Option("--text", metavar="FILE", help="For models of text: a file, or a fetched corpus.")
+]
 AnyFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, or the folder of a training run.")]
 
 
@@ -102,7 +105,7 @@ def dictionary(
     k: Annotated[int, typer.Option(min=1, help="Of topk: how many are active at once.")] = 4,
     l1: Annotated[float, typer.Option(min=0, help="Of standard: the price of activity.")] = 0.1,
     words: Annotated[int, typer.Option(min=2, max=100_000, help="Words, or sentences, to look at.")] = 512,
-    text: Annotated[str | None, typer.Option(help="For models of text: a file, or a fetched corpus.")] = None,
+    text: AnyText = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps of training.")] = 3000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of words and training.")] = 0,
     out_folder: Annotated[
@@ -113,12 +116,10 @@ def dictionary(
     """Train a sparse autoencoder on what a hook holds; on a built model, score it against the bits that are there."""
     from glassformer.measure.dictionary import Shape, bits_in, fit, quality, recovery, save_dictionary
     from glassformer.measure.sites import Site
-    from glassformer.studies.reading import sentences
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
-    batches = subject.of_text(sentences(text, words)) if text else [subject.words(words, seed=seed).tokens]
-    vectors = subject.vectors(Site.parse(hook), batches)
+    vectors = subject.vectors(Site.parse(hook), subject.batches(words, seed=seed, text=text))
     shape = Shape(vectors.shape[1], features, kind, l1, k)
     with progress_bar("training") as advance:
         found = fit(vectors, shape, steps, seed=seed, tell=advance)

@@ -24,6 +24,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.measure.patching import ablate
+from glassformer.measure.sites import Site
 from glassformer.nn import Transformer
 
 CLEAR: Final = 0.75
@@ -84,18 +86,11 @@ def score_heads(model: Transformer, tokens: Int[Tensor, "word pos"]) -> list[Hea
     return found
 
 
-@torch.no_grad()
 def _changed(
     model: Transformer, tokens: Int[Tensor, "word pos"], said: Int[Tensor, "word pos"], of: HeadScore
 ) -> float:
     """The part of the answers that change when a head reads at each position what it reads there on average."""
-
-    def average(read: Tensor, hook: object) -> Tensor:
-        read = read.clone()
-        read[:, :, of.head] = read[:, :, of.head].mean(dim=0)
-        return read
-
-    without = model.run_with_hooks(tokens, [(f"blocks.{of.layer}.attn.hook_z", average)]).argmax(-1)
+    without = ablate(model, tokens, [Site(f"blocks.{of.layer}.attn.hook_z", of.head)], "mean").argmax(-1)
     return float((without != said)[:, 1:].double().mean())
 
 

@@ -68,6 +68,15 @@ def ablate(model: Transformer, tokens: Words, sites: Sequence[Site], kind: str =
     return model.run_with_hooks(tokens, [(name, take_away) for name in {check(model, site).hook for site in sites}])
 
 
+@torch.no_grad()
+def changed_without(
+    model: Transformer, batches: Sequence[Words], site: Site, kind: str = "mean", seed: int = 0
+) -> float:
+    """The part of all answers that change without what a site holds; each batch is ablated within itself."""
+    changed = [ablate(model, tokens, [site], kind, seed).argmax(-1) != model(tokens).argmax(-1) for tokens in batches]
+    return float(torch.cat([each.flatten() for each in changed]).double().mean())
+
+
 def outputs_of(model: Transformer) -> list[Site]:
     """What every head reads, and what every MLP says: the parts that one ablates."""
     sites = []

@@ -22,6 +22,7 @@ from glassformer.measure.sites import Site, check
 from glassformer.nn import Transformer, files
 from glassformer.nn.transformer import Tokens
 from glassformer.nn.translator import reader_of
+from glassformer.studies.reading import sentences
 
 NAMES = "names.json"
 """Beside a model: the names of its tokens, which are also its answers."""
@@ -43,7 +44,10 @@ class Subject:
     def words_task(self) -> WordTask:
         """What it was made for, which must be words of a machine."""
         if self.task is None:
-            raise InputError("this instrument shows a model words of its machine, and this model has no machine")
+            raise InputError(
+                "this instrument shows a model words of its machine, and this model has no machine; those that take "
+                "--text look at models of text"
+            )
         return self.task
 
     def words(self, count: int, length: int | None = None, seed: int = 0) -> Batch:
@@ -66,13 +70,17 @@ class Subject:
         held = (site.of(self.model.trace(tokens, site.hook)[site.hook]) for tokens in batches)
         return torch.cat([each.flatten(0, 1).flatten(1) for each in held]).float()
 
-    def of_text(self, sentences: Iterable[str]) -> list[Tokens]:
-        """Sentences in batches of one length each."""
+    def batches(self, count: int, length: int | None = None, seed: int = 0, text: str | None = None) -> list[Tokens]:
+        """Words, or sentences of a text, in batches of one length each; what is alone in its length is left out."""
+        if text is None:
+            return [self.words(count, length, seed).tokens]
         groups: dict[int, list[list[int]]] = {}
-        for sentence in sentences:
-            ids = self.encode(sentence)
+        for ids in map(self.encode, sentences(text, count)):
             groups.setdefault(len(ids), []).append(ids)
-        return [torch.tensor(group) for length, group in groups.items() if length]
+        found = [torch.tensor(group) for length, group in groups.items() if length and len(group) > 1]
+        if not found:
+            raise InputError(f"{text} has no two sentences of one length, in tokens: there is nothing to compare")
+        return found
 
     def tokens(self, word: str) -> Tokens:
         """A word, as a batch of one."""
