@@ -1,19 +1,19 @@
 """Shapes and types are checked at run time in all tests: every annotated function, every call."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the tests themselves run in parallel, and so do their processes
+
 import jaxtyping
 import pytest
-import torch
 from hypothesis import settings
 
 jaxtyping.install_import_hook("glassformer", "typecheck.checked")
 
 from shell import Shell  # noqa: E402 (it imports what is to be checked)
-
-torch.set_num_threads(1)  # the tests themselves run in parallel
 
 # Times on a shared machine prove nothing, and the same examples on every run make a failure repeatable.
 settings.register_profile("glassformer", deadline=None, derandomize=True)
@@ -22,7 +22,7 @@ settings.load_profile("glassformer")
 
 @pytest.fixture
 def types_unchecked() -> Iterator[None]:
-    """For tests that hand over values of the wrong type on purpose, as a user may."""
+    """For tests that hand over values of the wrong type on purpose, as a user may, or train for long."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

@@ -24,6 +24,7 @@ def run(command: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.usefixtures("types_unchecked")
 def test_the_commands_work_one_after_the_other(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ours = [line for line in COMMANDS if line.startswith("glassformer")]
@@ -32,6 +33,7 @@ def test_the_commands_work_one_after_the_other(shell: Shell, tmp_path: Path, mon
         shell(*shlex.split(line)[1:])
 
 
+@pytest.mark.usefixtures("types_unchecked")
 def test_the_commands_of_the_documentation_work(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for page, kind, text in BLOCKS:

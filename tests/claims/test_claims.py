@@ -22,6 +22,7 @@ from glassformer.studies.evolution import Scale
 SMALL = Config.uniform(vocab=2, outputs=2, context=2, width=2, layers=1, heads=1)
 
 
+@pytest.mark.usefixtures("types_unchecked")
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if not claim.slow], ids=lambda claim: claim.id)
 def test_the_claim_holds(claim: Claim) -> None:
     (outcome,) = run([claim])
