@@ -136,6 +136,17 @@ def test_a_folder_without_a_tokeniser_is_refused(folders: dict[str, Path], tmp_p
             huggingface.reader(folder)
 
 
+def test_a_tokeniser_with_more_tokens_than_the_model_is_refused(
+    folders: dict[str, Path], text: Path, tmp_path: Path, shell: Shell
+) -> None:
+    folder = changed(folders["gpt2"], tmp_path / "other")
+    larger = tokeniser(framed=False)
+    larger.add_tokens(["sleeps", "eats"])
+    larger.save_pretrained(folder)
+    said = shell("measure", "influence", str(folder), "--text", str(text), code=2)[1]
+    assert f"has {len(WORDS) + 2} tokens and the model vectors for {len(WORDS)}" in said
+
+
 def test_weights_that_are_missing_or_no_weights_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = changed(folders["bert"], tmp_path / "deeper")
     config = json.loads((folder / "config.json").read_text())

@@ -42,7 +42,12 @@ def reader(folder: Path) -> Reader:
     model, tokeniser = opened(folder)
     vocab = tokeniser.get_vocab()
     rows = model.get_input_embeddings().num_embeddings
-    text = {token for token in vocab.values() if token < rows} - set(tokeniser.all_special_ids)
+    if (count := max(vocab.values(), default=0) + 1) > rows:
+        raise InputError(
+            f"the tokeniser in {folder} has {count:,} tokens and the model vectors for {rows:,}: "
+            "save a tokeniser and a model that belong together"
+        )
+    text = set(vocab.values()) - set(tokeniser.all_special_ids)
     if not text:
         raise InputError(f"the tokeniser in {folder} knows no token that stands for text")
 
@@ -65,8 +70,8 @@ def reader(folder: Path) -> Reader:
         layers=Layers(("embedding", *(str(i) for i in range(1, len(vectors)))), run),
         encode=encode,
         longest=longest(model, tokeniser),
-        vocab=max(rows, *vocab.values()) + 1,
-        special=frozenset(range(max(rows, *vocab.values()) + 1)) - text,
+        vocab=rows,
+        special=frozenset(range(rows)) - text,
         tokeniser=told(tokeniser),
     )
 
