@@ -116,6 +116,14 @@ def test_vectors_are_those_of_the_trace() -> None:
     assert batch.places[:6].tolist() == [0, 1, 2, 3, 4, 0]
 
 
+def test_vectors_that_are_not_finite_are_refused() -> None:
+    broken = Layers(("1", "2"), lambda tokens: [TABLE[tokens], TABLE[tokens] / (tokens != 3)[..., None]])
+    with pytest.raises(InputError, match="some of the vectors are not finite"):
+        influence(broken, batches(), np.arange(VOCAB))
+    with pytest.raises(InputError, match="some of the vectors are not finite"):
+        list(seen(broken, batches()))
+
+
 def test_nothing_to_look_at_is_told() -> None:
     with pytest.raises(InputError, match="no text"):
         change(LAYERS, [])

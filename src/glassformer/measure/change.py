@@ -17,7 +17,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.measure.layers import Layers, Seen, Tokens, seen
+from glassformer.measure.layers import Layers, Seen, Tokens, refuse_infinite, seen
 from glassformer.measure.similarity import Moments, Similarity
 
 Groups: TypeAlias = Callable[[Seen], Integer[np.ndarray, " sample"]]
@@ -139,6 +139,7 @@ def influence(
         kept = torch.arange(length - 1)[None] + (torch.arange(length - 1)[None] >= place[:, None])
         with torch.no_grad():
             plain, replaced, dropped = (layers.run(each) for each in (tokens, other, tokens.gather(1, kept)))
+        refuse_infinite(*plain, *replaced, *dropped)
         elsewhere = torch.arange(length)[None] != place[:, None]
         beside = (torch.arange(length)[None] - place[:, None]).abs() == 1
         for i, (x, y, z) in enumerate(zip(plain, replaced, dropped, strict=True)):
