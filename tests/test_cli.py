@@ -329,6 +329,19 @@ def test_text_is_followed_through_the_layers(shell: Shell, readers: Path) -> Non
     assert "read text, not words of a machine" in shell("measure", "heads", lm, code=2)[1]
 
 
+@pytest.mark.parametrize("what", ["information", "recovery", "similarity", "change", "influence"])
+def test_an_empty_name_of_a_text_is_told(shell: Shell, readers: Path, what: str) -> None:
+    models = [str(readers / "lm")] * (2 if what == "similarity" else 1)
+    assert "no text was named" in shell("measure", what, *models, "--text", "", code=2)[1]
+
+
+def test_an_empty_text_is_told(shell: Shell, readers: Path) -> None:
+    Path("empty.txt").write_text("")
+    lm = str(readers / "lm")
+    for what in (("similarity", lm, lm), ("change", lm)):
+        assert "there is no text to look at" in shell("measure", *what, "--text", "empty.txt", code=2)[1]
+
+
 def test_a_model_of_machines_reads_no_text(shell: Shell) -> None:
     shell("compile", "parity", "--length", "8", "--out", "parity")
     message = shell("measure", "information", "parity", "--text", str(SAMPLE), code=2)[1]

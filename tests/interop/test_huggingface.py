@@ -184,7 +184,10 @@ def test_models_of_other_depths_and_too_little_text_are_refused(
     ).save_pretrained(tmp_path / "deeper")
     tokeniser(framed=False).save_pretrained(tmp_path / "deeper")
     (tmp_path / "one.txt").write_text(SENTENCES[0])
-    for other, said in ((tmp_path / "deeper", "has 2 layers and"), (folders["llama"], "7 vectors are too few")):
+    for other, said in (
+        (tmp_path / "deeper", "has 2 layers and"),
+        (folders["llama"], "7 vectors are too few to tell, 160 are enough"),
+    ):
         asked = ("measure", "similarity", str(folders["gpt2"]), str(other), "--text", str(tmp_path / "one.txt"))
         assert said in shell(*asked, code=2)[1]
 

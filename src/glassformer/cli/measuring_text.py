@@ -102,7 +102,7 @@ def sampled(model: Reader, text: str, sentences: int, tokens: int, each: int) ->
 
 def whole_path(text: str) -> str:
     """A file from the root on, for workers elsewhere; the name of a corpus as it is."""
-    return str(Path(text).resolve()) if Path(text).exists() else text
+    return str(Path(text).resolve()) if text and Path(text).exists() else text
 
 
 def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, name: str) -> dict[Key, Moments]:
@@ -128,10 +128,13 @@ def similarity(
 
     work = partial(moments_between, folder.resolve(), other.resolve(), whole_path(text), sentences)
     moments = accumulated(work, engine, folder.name)
-    few = [each.count for each in moments.values() if not each.enough]
-    if few or not moments:
+    if not moments:
+        raise InputError("there is no text to look at")
+    most = max(moments.values(), key=lambda each: each.needed)
+    if not most.enough:
         raise InputError(
-            f"{max(few, default=0):,} vectors are too few to tell: chance alone makes few vectors correlate"
+            f"{most.count:,} vectors are too few to tell, {most.needed:,} are enough: "
+            "chance alone makes few vectors correlate"
         )
     kinds = ("pwcca", "symmetric_pwcca", "svcca", "cca", "cka")
     found = {name: {kind: getattr(Similarity(each), kind) for kind in kinds} for name, each in moments.items()}

@@ -89,9 +89,14 @@ class Moments:
         self.count = both
 
     @property
+    def needed(self) -> int:
+        """How many vectors are enough to tell: with fewer, chance alone makes them correlate."""
+        return ENOUGH * max(self.x_width, self.y_width)
+
+    @property
     def enough(self) -> bool:
-        """Whether there are enough vectors to tell: with fewer, chance alone makes them correlate."""
-        return self.count >= ENOUGH * max(self.x_width, self.y_width)
+        """Whether there are so many."""
+        return self.count >= self.needed
 
     @property
     def xx(self) -> Matrix:
