@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from glassformer.cli.measuring import measure
-from glassformer.cli.terminal import AsJson, out, print_json, progress_bar, table_of
+from glassformer.cli.terminal import AsJson, err, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,14 +56,19 @@ def information(
     from glassformer.measure.identity import information_by_layer
     from glassformer.studies.reading import reader
 
-    found = information_by_layer(sampled(reader(folder), text, sentences, tokens, each), clusters, seed)
+    sample = sampled(reader(folder), text, sentences, tokens, each)
+    found = information_by_layer(sample, clusters, seed)
     if as_json:
-        return print_json({"layers": [{"layer": layer, **value.to_json()} for layer, value in found.items()]})
+        layers = [{"layer": layer, **value.to_json()} for layer, value in found.items()]
+        return print_json({"tokens": sample.tokens, "layers": layers})
     table = table_of("layer", "bits", "±", "as counted", "shuffled", "held out", "most")
     for layer, value in found.items():
         numbers = (value.bits, value.error, value.plug_in, value.null, value.held_out, value.most)
-        table.add_row(layer, *(f"{number:.2f}" for number in numbers))
+        table.add_row(layer, *(f"{number:z.2f}" for number in numbers))
     out.print(table)
+    most = max(value.clusters for value in found.values())
+    more = f" (no more of them come {each:,} times)" if sample.tokens < tokens else ""
+    err.print(f"of {sample.tokens:,} tokens{more}: {len(sample.labels):,} vectors in {most:,} clusters")
     return None
 
 
@@ -175,7 +180,7 @@ def change(
         return print_json({"layers": [each.to_json() for each in found]})
     table = table_of("from", "to", "tokens", "distance", "vectors")
     for each in found:
-        distance = "too few" if each.distance is None else f"{each.distance:.3f}"
+        distance = "too few" if each.distance is None else f"{each.distance:z.3f}"
         table.add_row(each.before, each.after, each.group, distance, f"{each.samples:,}")
     out.print(table)
     return None
@@ -199,6 +204,6 @@ def influence(
         return print_json({"layers": [each.to_json() for each in found]})
     table = table_of("layer", "replaced", "dropped", "replaced, neighbours")
     for each in found:
-        table.add_row(each.layer, f"{each.replaced:.4f}", f"{each.dropped:.4f}", f"{each.near:.4f}")
+        table.add_row(each.layer, f"{each.replaced:z.4f}", f"{each.dropped:z.4f}", f"{each.near:z.4f}")
     out.print(table)
     return None
