@@ -94,7 +94,7 @@ def test_influence_is_none_where_tokens_stand_alone_and_some_where_they_mix() ->
 
 def test_influence_is_never_below_nothing() -> None:
     def alike(tokens: Tensor) -> list[Tensor]:
-        return [torch.full((*tokens.shape, 3), 0.1)]
+        return [torch.full((*tokens.shape, 3), 0.3)]  # whose cosine is above 1 in float32
 
     (found,) = influence(Layers(("1",), alike), batches(), np.arange(VOCAB))
     assert min(found.replaced, found.dropped, found.near) >= 0
