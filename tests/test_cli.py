@@ -326,7 +326,36 @@ def test_text_is_followed_through_the_layers(shell: Shell, readers: Path) -> Non
     assert told[0]["replaced"] == pytest.approx(0, abs=1e-6)
     assert told[2]["replaced"] > 0
     assert "not by 'x'" in shell("measure", "change", mt, *text, "--by", "x", code=2)[1]
-    assert "read text, not words of a machine" in shell("measure", "heads", lm, code=2)[1]
+    assert "this model has no machine" in shell("measure", "heads", lm, code=2)[1]
+
+
+@pytest.mark.parametrize("what", ["information", "recovery", "similarity", "change", "influence"])
+def test_an_empty_name_of_a_text_is_told(shell: Shell, readers: Path, what: str) -> None:
+    models = [str(readers / "lm")] * (2 if what == "similarity" else 1)
+    assert "no text was named" in shell("measure", what, *models, "--text", "", code=2)[1]
+
+
+def test_an_empty_text_is_told(shell: Shell, readers: Path) -> None:
+    Path("empty.txt").write_text("")
+    lm = str(readers / "lm")
+    for what in (("similarity", lm, lm), ("change", lm)):
+        assert "there is no text to look at" in shell("measure", *what, "--text", "empty.txt", code=2)[1]
+
+
+def test_information_tells_how_many_tokens_there_were(shell: Shell, readers: Path) -> None:
+    asked = ("measure", "information", str(readers / "lm"), "--text", str(SAMPLE), "--each", "60", "--clusters", "30")
+    found = shell.json(*asked, "--tokens", "300")
+    assert 2 <= found["tokens"] < 300
+    assert {each["samples"] for each in found["layers"]} == {60 * found["tokens"]}
+    vectors = f"{60 * found['tokens']:,} vectors in 30 clusters"
+    said = f"of {found['tokens']} tokens (no more of them come 60 times): {vectors}"
+    assert said in shell(*asked, "--tokens", "300")[1]
+    assert "of 2 tokens: 120 vectors" in shell(*asked, "--tokens", "2")[1]
+
+
+def test_no_zero_is_printed_as_negative(shell: Shell, readers: Path) -> None:
+    asked = ("measure", "influence", str(readers / "mt"), "--text", str(SAMPLE), "--sentences", "50")
+    assert "-0.0" not in shell(*asked)[0]
 
 
 def test_a_model_of_machines_reads_no_text(shell: Shell) -> None:

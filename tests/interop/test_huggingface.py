@@ -73,7 +73,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("text") / "text.txt"
-    file.write_text("\n".join(SENTENCES * 20))
+    rng = np.random.default_rng(0)  # each is read once, so that they must differ
+    said = [*SENTENCES, *(" ".join(rng.choice(WORDS[4:], size)) for size in rng.integers(4, 9, 240))]
+    file.write_text("\n".join(said))
     return file
 
 
@@ -136,6 +138,19 @@ def test_a_folder_without_a_tokeniser_is_refused(folders: dict[str, Path], tmp_p
             huggingface.reader(folder)
 
 
+def test_a_tokeniser_with_more_tokens_than_the_model_is_refused(
+    folders: dict[str, Path], text: Path, tmp_path: Path, shell: Shell
+) -> None:
+    folder = changed(folders["gpt2"], tmp_path / "other")
+    larger = tokeniser(framed=False)
+    larger.add_tokens(["sleeps", "eats"])
+    larger.save_pretrained(folder)
+    assert shell.json("measure", "influence", str(folder), "--text", str(text))  # as long as they are not used
+    text.with_name("eats.txt").write_text("the cat eats the mat\n" * 2)
+    said = shell("measure", "influence", str(folder), "--text", str(text.with_name("eats.txt")), code=2)[1]
+    assert f"has {len(WORDS) + 2} tokens and the model vectors for {len(WORDS)}" in said
+
+
 def test_weights_that_are_missing_or_no_weights_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = changed(folders["bert"], tmp_path / "deeper")
     config = json.loads((folder / "config.json").read_text())
@@ -173,7 +188,10 @@ def test_models_of_other_depths_and_too_little_text_are_refused(
     ).save_pretrained(tmp_path / "deeper")
     tokeniser(framed=False).save_pretrained(tmp_path / "deeper")
     (tmp_path / "one.txt").write_text(SENTENCES[0])
-    for other, said in ((tmp_path / "deeper", "has 2 layers and"), (folders["llama"], "7 vectors are too few")):
+    for other, said in (
+        (tmp_path / "deeper", "has 2 layers and"),
+        (folders["llama"], "7 vectors are too few to tell, 160 are enough"),
+    ):
         asked = ("measure", "similarity", str(folders["gpt2"]), str(other), "--text", str(tmp_path / "one.txt"))
         assert said in shell(*asked, code=2)[1]
 

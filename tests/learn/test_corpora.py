@@ -58,6 +58,9 @@ def test_translated_messages_of_a_po_file_are_pairs(tmp_path: Path) -> None:
         ("a.jsonl", '{"text": "a"}\n{"tex\n', "line 2, is not JSON"),
         ("a.jsonl", '{"words": "a"}\n', "line 1: the keys are text.*not words"),
         ("a.jsonl", "[1]\n", "not list"),
+        ("a.jsonl", '{"text": null}\n', "line 1: the value of text is no string"),
+        ("a.jsonl", '{"source": "a", "target": 1}\n', "line 1: the value of target is no string"),
+        ("a.jsonl", '{"translation": {"en": 1, "de": "a"}}\n', "line 1: the value of en is no string"),
         ("a.txt", "\n \n", "holds no sentences"),
         ("a.pdf", "x", r"a corpus is a \.txt"),
     ],
@@ -73,6 +76,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         corpora.load(tmp_path / "a.txt")
     with pytest.raises(InputError, match=r"no corpus .*nothing\.txt"):
         corpora.load(tmp_path / "nothing.txt")
+    with pytest.raises(InputError, match="no text was named: give a file"):
+        corpora.load("")
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="not a folder that `datasets` saved"):
         corpora.load(tmp_path / "folder")

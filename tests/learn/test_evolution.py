@@ -1,5 +1,6 @@
 """The whole study of the evolution of representations, at the smallest scale."""
 
+import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from threading import Event
 
 import pytest
 
+from glassformer.errors import InputError
 from glassformer.studies.evolution import (
     NAMES,
     QUESTIONS,
@@ -54,6 +56,30 @@ def test_a_training_that_is_told_to_stop_keeps_a_checkpoint(tmp_path: Path) -> N
         train_one(replace(TINY, steps=500), "lm", 0, tmp_path, steps, stop)
     assert steps.empty()
     assert list((tmp_path / "lm-0").glob("checkpoint*"))
+
+
+def test_what_cannot_be_trained_or_kept_is_refused_before_the_text_is_read(tmp_path: Path) -> None:
+    unread = replace(TINY, corpus="nowhere.tsv")
+    with pytest.raises(InputError, match="norms are placed pre or post; not 'middle'"):
+        train_all(replace(unread, norm_place="middle"), tmp_path / "out", workers=1)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is a file: choose a folder"):
+        train_all(unread, tmp_path / "file", workers=1)
+    (tmp_path / "old" / "lm-0").mkdir(parents=True)
+    begun = {"settings": {"steps": 20, "evaluate_every": 20}, "architecture": {"layers": 4}, "task": {}}
+    (tmp_path / "old" / "lm-0" / "run.json").write_text(json.dumps(begun))
+    said = r"old holds runs with other settings \(steps 20, now 3, layers 4, now 2\): choose another folder \(--out\)"
+    with pytest.raises(InputError, match=said):
+        train_all(unread, tmp_path / "old", workers=1)
+
+
+def test_a_text_that_is_too_short_says_how_much_is_needed_before_a_folder_is_made(tmp_path: Path) -> None:
+    lines = SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "small.tsv").write_text("".join(lines[:30]), encoding="utf-8")
+    said = r"small\.tsv has \d+ sentences of at most 24 tokens, too few .*: about [\d,]+ are needed"
+    with pytest.raises(InputError, match=said):
+        train_all(replace(TINY, corpus=str(tmp_path / "small.tsv")), tmp_path / "out", workers=1)
+    assert not (tmp_path / "out").exists()
 
 
 def told_of(

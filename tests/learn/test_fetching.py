@@ -11,6 +11,7 @@ import pytest
 
 from glassformer.errors import InputError
 from glassformer.learn import corpora, fetching
+from shell import Shell
 
 PAGE = '<html><p id="par_1" class="x">{0} <b>is</b> here.<p id="par_2">{1}</p><h1 id="hd_3">{2}</h1><p>x</p></html>'
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb makes the packages of this test")
@@ -83,6 +84,28 @@ def test_a_damaged_cache_is_noticed(elsewhere: Path) -> None:
     fetching.about_of("nlp-corpus").write_text("{")
     with pytest.raises(InputError, match="cannot be read"):
         corpora.load("nlp-corpus")
+
+
+def test_a_corpus_whose_file_is_gone_is_fetched_again(elsewhere: Path) -> None:
+    npm_with(elsewhere, ["One."])
+    about = fetching.fetch("nlp-corpus")
+    fetching.place_of("nlp-corpus").unlink()
+    assert fetching.fetch("nlp-corpus") == about
+    assert corpora.load("nlp-corpus").sentences == ("One.",)
+
+
+def test_only_whole_corpora_are_listed_as_here_with_their_sentences(elsewhere: Path, shell: Shell) -> None:
+    npm_with(elsewhere, ["One sentence."] + [f"Sentence {i}." for i in range(1233)])
+    fetching.fetch("nlp-corpus")
+    told = shell.json("corpus", "list")["nlp-corpus"]
+    assert (told["here"], told["sentences"]) == (True, 1234)
+    assert "1,234" in shell("corpus", "list")[0]
+    fetching.place_of("nlp-corpus").write_text("Two.\n")
+    told = shell.json("corpus", "list")["nlp-corpus"]
+    assert (told["here"], told["sentences"]) == (False, None)
+    fetching.place_of("nlp-corpus").unlink()
+    assert shell.json("corpus", "list")["nlp-corpus"]["here"] is False
+    assert "yes" not in shell("corpus", "list")[0]
 
 
 def test_a_registry_out_of_reach_is_told_with_what_to_do(elsewhere: Path) -> None:

@@ -63,7 +63,15 @@ def test_frequency_parts_the_text_into_equal_shares() -> None:
     names, group = by_frequency(counts, parts=2)
     batch = Seen(np.arange(8), np.zeros(8, dtype=int), [])
     assert group(batch).tolist() == [0, 1, 1, 1, 1, 1, -1, -1]
-    assert names == ("10 to 10 times", "1 to 6 times")
+    assert names == ("10 times", "1 to 6 times")
+
+
+def test_groups_by_frequency_do_not_overlap() -> None:
+    counts = np.array([40, 20, 20, 20, 20, 20, 20, 5, 5, 5, 5, 1, 1, 0])
+    names, group = by_frequency(counts, parts=4)
+    found = group(Seen(np.arange(len(counts)), np.zeros(len(counts), dtype=int), []))
+    assert all(len(set(found[counts == each])) == 1 for each in set(counts.tolist()))
+    assert names == ("40 times", "0 times", "20 times", "1 to 5 times")
 
 
 def test_places_are_grouped_between_edges() -> None:
@@ -82,6 +90,14 @@ def test_influence_is_none_where_tokens_stand_alone_and_some_where_they_mix() ->
     assert found[2].replaced > 0.001
     assert found[2].dropped > 0.001
     assert found[2].near == pytest.approx(found[2].replaced, rel=0.1)  # a mean knows no neighbours
+
+
+def test_influence_is_never_below_nothing() -> None:
+    def alike(tokens: Tensor) -> list[Tensor]:
+        return [torch.full((*tokens.shape, 3), 0.3)]  # whose cosine is above 1 in float32
+
+    (found,) = influence(Layers(("1",), alike), batches(), np.arange(VOCAB))
+    assert min(found.replaced, found.dropped, found.near) >= 0
 
 
 def test_neighbours_are_told_from_the_others() -> None:
@@ -114,6 +130,14 @@ def test_vectors_are_those_of_the_trace() -> None:
     assert np.array_equal(batch.vectors[2], trace["blocks.1.hook_resid_post"].flatten(0, 1).numpy())
     assert batch.tokens.tolist() == tokens.flatten().tolist()
     assert batch.places[:6].tolist() == [0, 1, 2, 3, 4, 0]
+
+
+def test_vectors_that_are_not_finite_are_refused() -> None:
+    broken = Layers(("1", "2"), lambda tokens: [TABLE[tokens], TABLE[tokens] / (tokens != 3)[..., None]])
+    with pytest.raises(InputError, match="some of the vectors are not finite"):
+        influence(broken, batches(), np.arange(VOCAB))
+    with pytest.raises(InputError, match="some of the vectors are not finite"):
+        list(seen(broken, batches()))
 
 
 def test_nothing_to_look_at_is_told() -> None:

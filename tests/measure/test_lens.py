@@ -89,7 +89,7 @@ def test_neighbours_are_the_largest_dot_products() -> None:
     torch.manual_seed(0)
     model = Transformer(CONFIGS["no norm"])
     near = neighbours(model, 2, NAMES)
-    dots = {name: float(row @ model.embed.W_E[2]) for name, row in zip(NAMES, model.embed.W_E, strict=True)}
+    dots = {name: (row @ model.embed.W_E[2]).item() for name, row in zip(NAMES, model.embed.W_E, strict=True)}
     assert [each.name for each in near] == sorted(dots, key=lambda name: -dots[name])
 
 

@@ -59,6 +59,13 @@ def test_dead_vectors_are_taken_as_they_come() -> None:
     assert told.token_probe < 0.25
 
 
+def test_vectors_that_are_not_finite_are_refused() -> None:
+    made = sample()
+    made.vectors["both"][7, 3] = np.nan
+    with pytest.raises(InputError, match="some of the vectors are not finite"):
+        recovery(made)
+
+
 def test_too_few_vectors_are_refused() -> None:
     with pytest.raises(InputError, match="four vectors"):
         recovery(Sample(np.zeros(2, dtype=int), np.zeros(2, dtype=int), {"x": np.zeros((2, 3))}))

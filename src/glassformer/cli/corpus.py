@@ -31,16 +31,21 @@ def fetch(
 
 @corpus.command("list")
 def list_corpora(as_json: AsJson = False) -> None:
-    """The corpora that can be fetched, and which of them are here."""
+    """The corpora that can be fetched, which of them are here, and how many sentences (or pairs) they have."""
     from glassformer.learn import fetching
 
-    here = {name: fetching.about_of(name).exists() for name in fetching.SOURCES}
+    found = {name: fetching.here(name) for name in fetching.SOURCES}
+    counts = {name: about["sentences"] if about else None for name, about in found.items()}
     if as_json:
         return print_json(
-            {name: {"about": source.about, "here": here[name]} for name, source in fetching.SOURCES.items()}
+            {
+                name: {"about": source.about, "here": counts[name] is not None, "sentences": counts[name]}
+                for name, source in fetching.SOURCES.items()
+            }
         )
-    table = table_of("name", "what", "here")
+    table = table_of("name", "what", "here", "sentences")
     for name, source in fetching.SOURCES.items():
-        table.add_row(name, source.about, "yes" if here[name] else "no")
+        count = counts[name]
+        table.add_row(name, source.about, "no" if count is None else "yes", "" if count is None else f"{count:,}")
     out.print(table)
     return None

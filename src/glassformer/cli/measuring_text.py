@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from glassformer.cli.measuring import measure
-from glassformer.cli.terminal import AsJson, out, print_json, progress_bar, table_of
+from glassformer.cli.terminal import AsJson, err, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,14 +56,19 @@ def information(
     from glassformer.measure.identity import information_by_layer
     from glassformer.studies.reading import reader
 
-    found = information_by_layer(sampled(reader(folder), text, sentences, tokens, each), clusters, seed)
+    sample = sampled(reader(folder), text, sentences, tokens, each)
+    found = information_by_layer(sample, clusters, seed)
     if as_json:
-        return print_json({"layers": [{"layer": layer, **value.to_json()} for layer, value in found.items()]})
+        layers = [{"layer": layer, **value.to_json()} for layer, value in found.items()]
+        return print_json({"tokens": sample.tokens, "layers": layers})
     table = table_of("layer", "bits", "±", "as counted", "shuffled", "held out", "most")
     for layer, value in found.items():
         numbers = (value.bits, value.error, value.plug_in, value.null, value.held_out, value.most)
-        table.add_row(layer, *(f"{number:.2f}" for number in numbers))
+        table.add_row(layer, *(f"{number:z.2f}" for number in numbers))
     out.print(table)
+    most = max(value.clusters for value in found.values())
+    more = f" (no more of them come {each:,} times)" if sample.tokens < tokens else ""
+    err.print(f"of {sample.tokens:,} tokens{more}: {len(sample.labels):,} vectors in {most:,} clusters")
     return None
 
 
@@ -102,7 +107,7 @@ def sampled(model: Reader, text: str, sentences: int, tokens: int, each: int) ->
 
 def whole_path(text: str) -> str:
     """A file from the root on, for workers elsewhere; the name of a corpus as it is."""
-    return str(Path(text).resolve()) if Path(text).exists() else text
+    return str(Path(text).resolve()) if text and Path(text).exists() else text
 
 
 def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, name: str) -> dict[Key, Moments]:
@@ -128,10 +133,13 @@ def similarity(
 
     work = partial(moments_between, folder.resolve(), other.resolve(), whole_path(text), sentences)
     moments = accumulated(work, engine, folder.name)
-    few = [each.count for each in moments.values() if not each.enough]
-    if few or not moments:
+    if not moments:
+        raise InputError("there is no text to look at")
+    most = max(moments.values(), key=lambda each: each.needed)
+    if not most.enough:
         raise InputError(
-            f"{max(few, default=0):,} vectors are too few to tell: chance alone makes few vectors correlate"
+            f"{most.count:,} vectors are too few to tell, {most.needed:,} are enough: "
+            "chance alone makes few vectors correlate"
         )
     kinds = ("pwcca", "symmetric_pwcca", "svcca", "cca", "cka")
     found = {name: {kind: getattr(Similarity(each), kind) for kind in kinds} for name, each in moments.items()}
@@ -172,7 +180,7 @@ def change(
         return print_json({"layers": [each.to_json() for each in found]})
     table = table_of("from", "to", "tokens", "distance", "vectors")
     for each in found:
-        distance = "too few" if each.distance is None else f"{each.distance:.3f}"
+        distance = "too few" if each.distance is None else f"{each.distance:z.3f}"
         table.add_row(each.before, each.after, each.group, distance, f"{each.samples:,}")
     out.print(table)
     return None
@@ -200,6 +208,6 @@ def influence(
         return print_json({"layers": [each.to_json() for each in found]})
     table = table_of("layer", "replaced", "dropped", "replaced, neighbours", "replaced, behind it")
     for each in found:
-        table.add_row(each.layer, *(f"{moved:.4f}" for moved in (each.replaced, each.dropped, each.near, each.after)))
+        table.add_row(each.layer, *(f"{moved:z.4f}" for moved in (each.replaced, each.dropped, each.near, each.after)))
     out.print(table)
     return None

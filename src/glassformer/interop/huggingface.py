@@ -47,6 +47,11 @@ def reader(folder: Path) -> Reader:
         raise InputError(f"the tokeniser in {folder} knows no token that stands for text")
 
     def run(tokens: Tokens) -> list[torch.Tensor]:
+        if int(tokens.max()) >= rows:
+            raise InputError(
+                f"the tokeniser in {folder} has {max(vocab.values()) + 1:,} tokens and the model vectors for {rows:,}: "
+                "save a tokeniser and a model that belong together"
+            )
         return list(model(input_ids=tokens, output_hidden_states=True, return_dict=True).hidden_states)
 
     def encode(sentences: list[str], longest: int) -> list[list[int]]:

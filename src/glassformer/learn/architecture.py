@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import torch
 
@@ -11,6 +11,7 @@ from glassformer.errors import InputError, whole_number
 from glassformer.learn.objectives import END, Reading
 from glassformer.learn.tasks import Task
 from glassformer.nn import LSTM, Config, LSTMConfig, Transformer
+from glassformer.nn.config import NormPlace
 from glassformer.nn.files import Model
 from glassformer.nn.translator import Translator, TranslatorConfig
 
@@ -44,6 +45,8 @@ class Architecture:
             value = getattr(self, name)
             if (value is not None or name not in ("mlp", "context")) and whole_number(value, name, least=1) > most:
                 raise InputError(f"{name} is at most {most:,}, not {value:,}")
+        if self.norm_place not in get_args(NormPlace):
+            raise InputError(f"norms are placed {' or '.join(get_args(NormPlace))}; not {self.norm_place!r}")
         if self.kind == "transformer" and self.width % self.heads:
             raise InputError(f"width {self.width} does not divide into {self.heads} heads")
 

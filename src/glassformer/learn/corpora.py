@@ -49,6 +49,8 @@ def load(name: str | Path, parallel: bool = False) -> Corpus:
 
 def read(name: str | Path) -> Iterator[Pair]:
     """The sentences of a file, a folder or a fetched corpus, one after the other; empty ones are passed over."""
+    if not str(name).strip():
+        raise InputError(f"no text was named: give a file, or one of {', '.join(fetching.SOURCES)}")
     path = fetching.place_of(str(name)) if str(name) in fetching.SOURCES else Path(name)
     if str(name) in fetching.SOURCES:
         fetching.check(str(name))
@@ -132,9 +134,15 @@ def from_columns(row: Any, where: str) -> Pair:
     if isinstance(row, Mapping):
         translation = row.get("translation")
         if isinstance(translation, Mapping) and len(translation) >= 2:
-            row = dict(zip(("source", "target"), translation.values(), strict=False))
-        sentence, other = row.get("text", row.get("source")), row.get("target")
-        if isinstance(sentence, str) and (other is None or isinstance(other, str)):
+            row, (first, second) = translation, list(translation)[:2]
+        else:
+            first, second = "text" if "text" in row else "source", "target"
+        if first in row:
+            sentence, other = row[first], row.get(second)
+            if not isinstance(sentence, str):
+                raise InputError(f"{where}: the value of {first} is no string")
+            if not isinstance(other, str | None):
+                raise InputError(f"{where}: the value of {second} is no string")
             return sentence, other
     keys = ", ".join(map(str, row)) if isinstance(row, Mapping) else type(row).__name__
     raise InputError(f"{where}: the keys are text, or source and target, or translation, with text in them; not {keys}")

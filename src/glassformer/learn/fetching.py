@@ -41,7 +41,7 @@ class Source:
 def fetch(name: str, again: bool = False) -> dict[str, Any]:
     """Bring a corpus into the cache, if it is not there or is wanted again; what is known about it."""
     source = _source(name)
-    if not again and about_of(name).exists():
+    if not again and about_of(name).exists() and place_of(name).exists():
         return check(name)
     missing = [tool for tool in source.tools if shutil.which(tool) is None]
     if missing:
@@ -71,9 +71,21 @@ def check(name: str) -> dict[str, Any]:
         raise InputError(
             f"{about_of(name)} cannot be read ({error}): `glassformer corpus fetch {name} --again`"
         ) from None
-    if not isinstance(about, dict) or about.get("sha256") != _checksum(text):
+    if (
+        not isinstance(about, dict)
+        or not isinstance(about.get("sentences"), int)
+        or about.get("sha256") != _checksum(text)
+    ):
         raise InputError(f"{place_of(name)} is not what was fetched: `glassformer corpus fetch {name} --again`")
     return about
+
+
+def here(name: str) -> dict[str, Any] | None:
+    """What is known about a corpus that is in the cache, whole; nothing, if it is not."""
+    try:
+        return check(name)
+    except InputError:
+        return None
 
 
 def place_of(name: str) -> Path:

@@ -43,6 +43,7 @@ from glassformer.learn.tasks import Following, Task, task_to_json
 from glassformer.nn import Transformer, files
 from glassformer.nn.config import ADDED_POSITIONS
 from glassformer.nn.files import Model
+from glassformer.wording import listed
 
 FORMAT: Final = "glassformer run, version 1"
 Progress: TypeAlias = Callable[[int, float, float | None], None]
@@ -387,7 +388,12 @@ def model_of(folder: Path) -> Path:
     """The folder of a model: this one, or that of a run that has ended."""
     place = folder / "model" if (folder / "run.json").exists() else folder
     if place != folder and not place.exists():
-        raise InputError(f"the run in {folder} has not ended yet: the command that began it goes on with --resume")
+        raise InputError(
+            f"the run in {folder} has not ended yet: give the command that began it again, `train` with --resume"
+        )
+    runs = sorted(run.parent.name for run in folder.glob("*/run.json")) if place == folder else []
+    if runs and not (folder / "config.json").exists():
+        raise InputError(f"{folder} is not a model folder but holds the runs {listed(runs)}: name one of them")
     return place
 
 

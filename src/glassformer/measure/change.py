@@ -17,8 +17,9 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.measure.layers import Layers, Seen, Tokens, seen
+from glassformer.measure.layers import Layers, Seen, Tokens, refuse_infinite, seen
 from glassformer.measure.similarity import Moments, Similarity
+from glassformer.wording import counted
 
 Groups: TypeAlias = Callable[[Seen], Integer[np.ndarray, " sample"]]
 """Gives each token of a batch the number of its group, or −1."""
@@ -79,16 +80,22 @@ def changes(
 
 
 def by_frequency(counts: Integer[np.ndarray, " token"], parts: int = 4) -> tuple[tuple[str, ...], Groups]:
-    """Groups of tokens that make up equal parts of the text, from the most frequent on; those not counted in none."""
+    """Groups of tokens that make up equal parts of the text, from the most frequent on; those not counted in none.
+
+    Tokens that come equally often are in one group, that of the middle one of them.
+    """
     order = np.argsort(-counts, kind="stable")
+    falling = -counts[order]
     reached = np.cumsum(counts[order]) / max(1, counts.sum())
+    middle = (np.searchsorted(falling, falling) + np.searchsorted(falling, falling, side="right") - 1) // 2
     group = np.empty(len(counts), dtype=int)
-    group[order] = np.minimum((reached - 1e-12) * parts, parts - 1).astype(int)
+    group[order] = np.minimum((reached[middle] - 1e-12) * parts, parts - 1).astype(int)
     group[counts == 0] = -1
     names = []
     for i in range(parts):
         inside = counts[group == i]
-        names.append(f"{inside.min():,} to {inside.max():,} times" if len(inside) else "never")
+        least, most = (int(inside.min()), int(inside.max())) if len(inside) else (0, 0)
+        names.append(counted(most, "time") if least == most else f"{least:,} to {most:,} times")
     return tuple(names), lambda batch: group[batch.tokens]
 
 
@@ -141,6 +148,7 @@ def influence(
         kept = torch.arange(length - 1)[None] + (torch.arange(length - 1)[None] >= place[:, None])
         with torch.no_grad():
             plain, replaced, dropped = (layers.run(each) for each in (tokens, other, tokens.gather(1, kept)))
+        refuse_infinite(*plain, *replaced, *dropped)
         elsewhere = torch.arange(length)[None] != place[:, None]
         distance = torch.arange(length)[None] - place[:, None]
         beside, behind = distance.abs() == 1, distance > 0
@@ -155,5 +163,5 @@ def influence(
 
 
 def apart(x: Float[Tensor, "sentence pos width"], y: Float[Tensor, "sentence pos width"]) -> Tensor:
-    """1 − cosine of vectors at the same place."""
-    return 1 - torch.nn.functional.cosine_similarity(x, y, dim=-1)
+    """1 − cosine of vectors at the same place; what rounding puts below 0 is 0."""
+    return (1 - torch.nn.functional.cosine_similarity(x, y, dim=-1)).clamp(min=0)

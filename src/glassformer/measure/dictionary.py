@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.measure.layers import refuse_infinite
 
 FOUND: Final = 0.9
 """A feature is recovered if some direction has at least this cosine with it."""
@@ -90,8 +91,7 @@ def fit(
     """Train a dictionary on vectors, by Adam with a rate that falls to 0."""
     if vectors.ndim != 2 or vectors.shape[1] != shape.width or not len(vectors):
         raise InputError(f"the dictionary is of vectors [sample, {shape.width}]; these are {list(vectors.shape)}")
-    if not vectors.isfinite().all():
-        raise InputError("some of the vectors are not finite")
+    refuse_infinite(vectors)
     found = Dictionary(shape, seed).to(vectors.dtype)
     with torch.no_grad():
         found.b_dec.copy_(vectors.mean(0))

@@ -29,6 +29,11 @@ class Sample:
     places: Integer[np.ndarray, " sample"]
     vectors: dict[str, Vectors]
 
+    @property
+    def tokens(self) -> int:
+        """How many different tokens there are."""
+        return len(np.unique(self.labels))
+
 
 def frequent(counts: Integer[np.ndarray, " token"], most: int, each: int) -> list[int]:
     """The most frequent tokens, those that come at least so often."""

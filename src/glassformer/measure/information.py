@@ -19,6 +19,7 @@ from jaxtyping import Float, Integer
 from scipy.special import digamma
 
 from glassformer.errors import InputError, whole_number
+from glassformer.measure.layers import refuse_infinite
 
 RESAMPLES: Final = 50
 """Of the bootstrap: its spread is known to a tenth then."""
@@ -66,8 +67,7 @@ def information(
         raise InputError(f"labels are [sample] and vectors [sample, width], not {labels.shape} and {vectors.shape}")
     if len(labels) < 2:
         raise InputError("two labels are the least that can be told apart")
-    if not np.isfinite(vectors).all():
-        raise InputError("some of the vectors are not finite")
+    refuse_infinite(vectors)
     return between(labels, clustered(vectors, clusters, seed), seed)
 
 

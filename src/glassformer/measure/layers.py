@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
+from glassformer.errors import InputError
 from glassformer.nn import Transformer
 
 Tokens: TypeAlias = Int[Tensor, "sentence pos"]
@@ -47,10 +48,19 @@ def layers_of(model: Transformer) -> Layers:
     return Layers(("embedding", *(str(i + 1) for i in last)), run)
 
 
+def refuse_infinite(*vectors: Float[np.ndarray, "..."] | Float[Tensor, "..."]) -> None:
+    """Numbers made of vectors that are not finite would look like any others."""
+    for each in vectors:
+        finite = each.isfinite() if isinstance(each, Tensor) else np.isfinite(each)
+        if not finite.all():
+            raise InputError("some of the vectors are not finite")
+
+
 def seen(layers: Layers, batches: Iterable[Tokens]) -> Iterator[Seen]:
     """All batches, one after the other; nothing is kept."""
     for tokens in batches:
         with torch.no_grad():
             vectors = [value.flatten(0, 1).float().numpy() for value in layers.run(tokens)]
+        refuse_infinite(*vectors)
         places = np.broadcast_to(np.arange(tokens.shape[1]), tokens.shape)
         yield Seen(tokens.numpy().ravel(), places.ravel(), vectors)

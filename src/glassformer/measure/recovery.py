@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Integer
 
 from glassformer.errors import InputError
 from glassformer.measure.identity import Sample
+from glassformer.measure.layers import refuse_infinite
 
 AT_ONCE: Final = 1024
 RIDGE: Final = 1e-3
@@ -49,6 +50,7 @@ def recovery(sample: Sample, seed: int = 0) -> list[Recovery]:
     usual = usual_place(tokens, places, half)
     found = []
     for layer, vectors in sample.vectors.items():
+        refuse_infinite(vectors)
         near = nearest(vectors)
         found.append(
             Recovery(

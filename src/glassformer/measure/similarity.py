@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from glassformer.errors import InputError
+from glassformer.measure.layers import refuse_infinite
 
 NEGLIGIBLE: Final = 1e-12
 """Directions with less than this part of the largest variance are rounding: float64 sums keep some 15 digits."""
@@ -88,9 +89,14 @@ class Moments:
         self.count = both
 
     @property
+    def needed(self) -> int:
+        """How many vectors are enough to tell: with fewer, chance alone makes them correlate."""
+        return ENOUGH * max(self.x_width, self.y_width)
+
+    @property
     def enough(self) -> bool:
-        """Whether there are enough vectors to tell: with fewer, chance alone makes them correlate."""
-        return self.count >= ENOUGH * max(self.x_width, self.y_width)
+        """Whether there are so many."""
+        return self.count >= self.needed
 
     @property
     def xx(self) -> Matrix:
@@ -113,8 +119,7 @@ def centred(vectors: Vectors, room: Matrix) -> tuple[Matrix, Float[np.ndarray, "
     own = room[: len(vectors)]
     own[:] = vectors
     mean: Float[np.ndarray, " width"] = own.mean(axis=0)
-    if not np.isfinite(mean).all():
-        raise InputError("some of the vectors are not finite")
+    refuse_infinite(mean)
     own -= mean
     return own, mean
 

@@ -153,7 +153,7 @@ def neighbours(model: Transformer, token: int, names: Sequence[str], count: int 
 def most(values: Float[Tensor, " name"], names: Sequence[str], count: int = NEIGHBOURS) -> list[Named]:
     """The largest of some values, by name."""
     order = values.argsort(descending=True, stable=True)[:count].tolist()
-    return [Named(names[i], float(values[i])) for i in order]
+    return [Named(names[i], values[i].item()) for i in order]
 
 
 def _within(number: int, count: int, what: str) -> int:

@@ -13,6 +13,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from queue import Queue
 from statistics import fmean
@@ -21,17 +22,30 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from jaxtyping import Integer
 
 from glassformer.errors import InputError
 from glassformer.learn import Architecture, Settings, corpora, train
-from glassformer.learn.objectives import END, MASK, MASKED, OBJECTIVES, SPECIAL, Reading, Text, text_of, tokeniser_of
+from glassformer.learn.objectives import (
+    END,
+    HELD_OUT,
+    MASK,
+    MASKED,
+    OBJECTIVES,
+    SPECIAL,
+    Reading,
+    Text,
+    text_of,
+    tokeniser_of,
+)
 from glassformer.measure.change import change
 from glassformer.measure.identity import ABSENT, frequent, gather, information_by_layer
 from glassformer.measure.layers import Layers, Tokens, layers_of, seen
-from glassformer.measure.similarity import Moments, Similarity
+from glassformer.measure.similarity import ENOUGH, Moments, Similarity
 from glassformer.nn import Transformer, files
 from glassformer.nn.translator import reader_of
 from glassformer.report.chart import Panel, draw_charts
+from glassformer.wording import counted
 
 Curve = dict[str, float]
 """A number for each layer."""
@@ -69,9 +83,14 @@ MASKINGS: Final = 4
 """Times 15 % of the tokens that come three times as often as wanted are masked: almost twice as many as wanted."""
 NOISE: Final = 0.1
 """Bits: other clusters, of another seed, move an estimate by about so much."""
+OFTEN: Final = 3
+"""Times as often as vectors are wanted of it, a token is to come: a model may not be asked for all of them."""
+VECTORS_OF_A_CLUSTER: Final = 1.5
+"""With fewer, clusters tell of chance alone."""
 NAMES: Final = {"lm": "LM", "mlm": "MLM", "mt": "MT"}
 
 
+@lru_cache(maxsize=1)
 def text_for(scale: Scale) -> Text:
     """The text; the same for the same scale."""
     corpus = corpora.load(scale.corpus, parallel=True)
@@ -107,7 +126,6 @@ def train_one(
         evaluate_every=scale.steps,
         evaluation_words=1024,
     )
-    architecture = Architecture(layers=scale.layers, width=scale.width, heads=scale.heads, norm_place=scale.norm_place)
     reading, told = Reading(text_for(scale), objective), 0
 
     def tell(step: int, loss: float, accuracy: float | None) -> None:
@@ -122,10 +140,70 @@ def train_one(
             steps.put(step - told)
             told = step
 
-    trained = train(reading, architecture, settings, folder / f"{objective}-{seed}", resume=True, progress=tell)
+    run = folder / f"{objective}-{seed}"
+    trained = train(reading, architecture_of(scale), settings, run, resume=True, progress=tell)
     if steps is not None:
         steps.put(scale.steps - told)
     return Learned(trained.score.accuracy, guess(reading), trained.tokens_per_second)
+
+
+def architecture_of(scale: Scale) -> Architecture:
+    """That of all models."""
+    return Architecture(layers=scale.layers, width=scale.width, heads=scale.heads, norm_place=scale.norm_place)
+
+
+def check(scale: Scale, folder: Path) -> None:
+    """Refuse what could not be trained, kept or measured, before anything is begun."""
+    architecture_of(scale)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: choose a folder")
+    for run in sorted(folder.glob("*/run.json")):
+        if different := differences(scale, files.read_json(run)):
+            raise InputError(
+                f"{folder} holds runs with other settings ({', '.join(different)}): "
+                "choose another folder (--out), or give the options that they were begun with"
+            )
+    refuse_short(text_for(scale), scale)
+
+
+def differences(scale: Scale, begun: Any) -> list[str]:
+    """In what a run differs, the steps first; what follows from the others is left out."""
+    parts = {"settings": ("steps", "batch", "learning_rate"), "task": ("corpus",)}
+    parts["architecture"] = ("layers", "width", "heads", "norm_place")
+    found = []
+    for part, keys in parts.items():
+        told = begun.get(part) if isinstance(begun, dict) else None
+        for key in keys:
+            now = getattr(scale, key)
+            was = told.get(key, now) if isinstance(told, dict) else now
+            if was != now:
+                found.append(f"{key.replace('_', ' ')} {was}, now {now}")
+    return found
+
+
+def refuse_short(text: Text, scale: Scale) -> None:
+    """Refuse a text of which too little could be held out or measured, and say how much is about enough."""
+    tokens = max(2, math.ceil(VECTORS_OF_A_CLUSTER * scale.clusters / scale.each))
+    there_and_needed = [
+        (max(len(group) for group in text.sentences.values()), HELD_OUT),
+        (int(np.sort(counts_of(text))[-tokens]), OFTEN * scale.each),
+        (sum(group.size for group in text.sentences.values()), ENOUGH * scale.width),
+    ]
+    short = max(needed / max(1, there) for there, needed in there_and_needed)
+    if short > 1:
+        raise InputError(
+            f"{text.name} has {counted(text.count, 'sentence')} of at most {scale.longest} tokens, too few to train "
+            f"and to measure on: about {math.ceil(text.count * short):,} are needed"
+        )
+
+
+def counts_of(text: Text) -> Integer[np.ndarray, " token"]:
+    """How often each token comes in the sentences; special ones are not counted."""
+    counts = np.zeros(text.vocab, dtype=int)
+    for group in text.sentences.values():
+        counts += np.bincount(group.ravel(), minlength=text.vocab)
+    counts[: len(SPECIAL)] = 0
+    return counts
 
 
 def guess(reading: Reading) -> float:
@@ -141,6 +219,7 @@ def train_all(
     scale: Scale, folder: Path, workers: int, tell: Told = lambda what, count, of: None
 ) -> dict[str, Learned]:
     """All trainings by name, as many at once as there are workers; translators, which take longest, first."""
+    check(scale, folder)
     wanted = [(objective, seed) for objective in reversed(OBJECTIVES) for seed in range(scale.seeds)]
     spawned, done = multiprocessing.get_context("spawn"), 0
     learned: dict[str, Learned] = {}
@@ -328,16 +407,12 @@ def measure(
 ) -> Evolution:
     """All measurements on the trained models in the folder."""
     text = text_for(scale)
-    counts = np.zeros(text.vocab, dtype=int)
-    for group in text.sentences.values():
-        counts += np.bincount(group.ravel(), minlength=text.vocab)
     models = {
         (objective, seed): layers_of(encoder(folder / f"{objective}-{seed}"))
         for objective in OBJECTIVES
         for seed in range(scale.seeds)
     }
-    counts[: len(SPECIAL)] = 0
-    chosen = frequent(counts, scale.tokens, 3 * scale.each)
+    chosen = frequent(counts_of(text), scale.tokens, OFTEN * scale.each)
     information: dict[str, list[Curve]] = {}
     errors: dict[str, Curve] = {}
     for count, (name, (objective, what)) in enumerate(QUESTIONS.items(), start=1):

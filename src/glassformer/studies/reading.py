@@ -34,6 +34,11 @@ def reader(folder: Path) -> Reader:
     """The model in a folder, ours or Hugging Face's, or of a run; of a translator its encoder."""
     if not folder.exists():
         raise InputError(f"there is no folder {folder}")
+    if folder.is_file():
+        raise InputError(
+            f"{folder} is a file, and a folder is needed that holds a model that reads text: "
+            "a run of `glassformer evolve`, or one that Hugging Face's transformers saved"
+        )
     if huggingface.is_model(folder):
         return huggingface.reader(folder)
     place = model_of(folder)
