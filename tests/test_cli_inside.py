@@ -67,13 +67,16 @@ def test_lens_and_attribution_of_a_built_model(shell: Shell, parity: str) -> Non
 
 
 def test_patching_shows_where_the_difference_is(shell: Shell, parity: str, tmp_path: Path) -> None:
+    of_one_head = shell.json("measure", "patch", parity, "1011", "1111", "--hook", "blocks.0.attn.hook_z[0]")
+    assert [layer["restored"][-1] for layer in of_one_head["layers"]] == [0, 1, 0]  # layer 1 fetches it
     found = shell.json("measure", "patch", parity, "1011", "1111")
     assert [layer["restored"] for layer in found["layers"]] == [[0, 0, 1, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 0, 1]]
     drawing = tmp_path / "patch.svg"
     shell("measure", "patch", parity, "1011", "1111", "--out", str(drawing))
     assert "0/1" in "".join(ET.fromstring(drawing.read_text()).itertext())
     path = ("measure", "path", parity, "1011", "1111", "--from", "hook_embed", "--to")
-    assert shell.json(*path, "blocks.0.hook_v_input[0]")["restored"] == 0  # the letter is two back, not one
+    (heard,) = shell.json(*path, "blocks.0.hook_v_input[0]")["layers"]
+    assert heard["restored"] == 0  # the letter is two back, not one
 
 
 def test_patches_that_cannot_be_are_refused(shell: Shell, parity: str) -> None:
@@ -109,7 +112,7 @@ def test_the_circuit_of_a_built_model_is_scored(shell: Shell, parity: str) -> No
 def test_a_dictionary_is_trained_scored_and_kept(shell: Shell, parity: str, tmp_path: Path) -> None:
     options = ("--hook", "blocks.0.hook_resid_post", "--steps", "20", "--words", "16", "--out", str(tmp_path / "sae"))
     found = shell.json("measure", "dictionary", parity, *options)
-    assert found["known"] > 0
+    assert found["layers"][0]["known"] > 0
     assert json.loads((tmp_path / "sae" / "cfg.json").read_text())["metadata"]["hook_name"] == options[1]
 
 

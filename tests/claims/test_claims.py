@@ -13,8 +13,11 @@ from glassformer.compiler import Built, Certificate, compile, describe, recurren
 from glassformer.compiler.description import Description
 from glassformer.compiler.universal import Approximation, Classical, Distance, approximate, one_hidden_layer
 from glassformer.errors import InputError
-from glassformer.learn import Score, Trained
+from glassformer.learn import Architecture, Score, Settings, Trained, train
+from glassformer.learn.ensemble import train as train_toys
 from glassformer.learn.fitting import Fit, Recipe, fit
+from glassformer.learn.tasks import Task
+from glassformer.measure import HeadScore
 from glassformer.nn import Config, Transformer
 from glassformer.nn.identities import gathered, remade
 from glassformer.studies.evolution import Scale
@@ -46,7 +49,7 @@ def test_slow_claims_train_once_and_keep_their_models(monkeypatch: pytest.Monkey
     assert len(list(tmp_path.glob("*/model"))) == 6
 
 
-ALL = [f"S0.{i}" for i in range(1, 18)] + [f"S1.{i}" for i in range(1, 13)] + [f"S3.{i}" for i in range(1, 6)]
+ALL = [f"S{s}.{i}" for s, count in ((0, 17), (1, 12), (3, 5), (4, 6)) for i in range(1, count + 1)]
 
 
 def test_claims_are_found_by_id() -> None:
@@ -77,6 +80,15 @@ def stuck_at_the_start(table: object, words: np.ndarray, start: int) -> np.ndarr
 def never_wrong(*asked: object, **sizes: object) -> Trained:
     right = Score(1.0, 1.0)
     return Trained(Transformer(SMALL), right, {"longer": right, "uneven": right}, 0.0, 1, 1.0)
+
+
+def learned_nothing(task: Task, architecture: Architecture, settings: Settings) -> Trained:
+    return train(task, architecture, replace(settings, steps=2))
+
+
+def unused_heads(model: Transformer) -> list[HeadScore]:
+    heads = [(layer, head) for layer, shape in enumerate(model.config.blocks) for head in range(shape.heads)]
+    return [HeadScore(layer, head, "self", None, 1.0, 0.0, {}, {}) for layer, head in heads]
 
 
 def always_the_coarsest(name: str, d: int, n: int, delta: float, positions: bool, samples: int) -> Approximation:
@@ -132,6 +144,12 @@ def untrained(f: Callable[[Any], Any], recipe: Recipe) -> Fit:
         ("S1.10", "glassformer.claims.s1_approximation.taken_apart", without_its_last_block),
         ("S1.11", "glassformer.claims.s1_approximation.approximate_blocks", lambda grid: 12),
         ("S1.12", "glassformer.claims.s1_approximation.fit", untrained),
+        ("S4.1", "glassformer.claims.s4_inside.train", learned_nothing),
+        ("S4.2", "glassformer.claims.s4_inside.at_temperature", lambda logits, heat: logits.softmax(-1)),
+        ("S4.3", "glassformer.nn.transformer.Attention.normalise", lambda self, scores: scores.sigmoid()),
+        ("S4.4", "glassformer.claims.s4_inside.score_heads", lambda model, words: unused_heads(model)),
+        ("S4.5", "glassformer.claims.s4_inside.edit", lambda *asked, **where: (1.0, 1.0, 0.3)),
+        ("S4.6", "glassformer.claims.s4_inside.train_toys", lambda toys, **how: train_toys(toys, steps=2)),
     ],
 )
 def test_a_claim_can_fail(monkeypatch: pytest.MonkeyPatch, claim: str, target: str, wrong: object) -> None:

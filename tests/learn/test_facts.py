@@ -44,7 +44,7 @@ def test_tracing_finds_facts_where_they_were_planted(world: World, where: str) -
     layer, position = SITES[where]
     found = study(model, world, edits=2, traced=30)
     traced = {(place.layer, place.position): place.traced for place in found.places}
-    assert traced[layer, POSITIONS[position]] > 0.8
+    assert traced[layer, POSITIONS[position]] == pytest.approx(1)
     before = {at: seen for at, seen in traced.items() if at[0] < layer or POSITIONS.index(at[1]) < position}
     assert all(abs(seen) < 1e-6 for seen in before.values()), before
 
@@ -73,7 +73,7 @@ def test_edits_work_where_the_answer_is_read_and_keep_the_rest(world: World, lea
 
 def test_the_same_places_can_be_traced_and_are_not_all_alike(world: World, learned: Transformer) -> None:
     seen = trace(learned, world, torch.arange(60), MLPS)
-    assert float(seen[1, 3]) > 0.3 > float(seen[1, 2].abs())
+    assert float(seen[1, 3]) > 0.1 > float(seen[1, 2].abs())
 
 
 def test_a_rank_one_change_gives_the_value_and_moves_other_keys_least() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from glassformer.measure.patching import Metric
     from glassformer.measure.steps import Step
+    from glassformer.measure.wiring import Wire
     from glassformer.studies.subject import Subject
 
 MOST_KEYS = 8
@@ -111,9 +113,9 @@ def lens(folder: AnyFolder, word: Word, as_json: AsJson = False) -> None:
     if as_json:
         said = [{"answers": [a for a, _ in row], "probabilities": [p for _, p in row]} for row in rows]
         return print_json({"layers": [{"layer": name, **each} for name, each in zip(names, said, strict=True)]})
-    table = table_of("layer", *(visible(subject.names[token]) for token in tokens[0].tolist()))
-    for name, row in zip(names, rows, strict=True):
-        table.add_row(name, *(f"{visible(answer)} {p:.2f}" for answer, p in row))
+    table = table_of("after", *names)
+    for i, token in enumerate(tokens[0].tolist()):
+        table.add_row(visible(subject.names[token]), *(f"{visible(row[i][0])} {row[i][1]:.2f}" for row in rows))
     out.print(table)
     return None
 
@@ -130,16 +132,19 @@ def attribution(
 
     Where there is a norm, its scale is taken as it was in this run (frozen), and acts on each part alone.
     """
+    import torch
+
     from glassformer.measure.lens import attribute
+    from glassformer.measure.steps import within
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
     tokens = subject.tokens(word)
-    if not -tokens.shape[1] <= position < tokens.shape[1]:
-        raise InputError(f"position {position} is not one of 0 … {tokens.shape[1] - 1}")
+    within(position, tokens.shape[1], "position")
     parts = attribute(subject.model, tokens)
     shares = parts.logits()[:, 0, position]
-    total = shares.sum(0)
+    with torch.no_grad():
+        total = subject.model(tokens)[0, position]
     chosen = int(total.argmax()) if answer is None else subject.output(answer)
     found = dict(zip(parts.names, shares[:, chosen].tolist(), strict=True))
     said, logit = subject.outputs[chosen], float(total[chosen])
@@ -161,7 +166,7 @@ def by_layer(found: dict[str, float]) -> list[dict[str, float]]:
         if name.startswith("layer "):
             number, part = name.removeprefix("layer ").split(" ", 1)
             layers.setdefault(int(number), {})[part] = share
-    return [layers[number] for number in sorted(layers)]
+    return [{"layer": number, **layers[number]} for number in sorted(layers)]
 
 
 @measure.command()
@@ -222,14 +227,14 @@ def patch(
     from glassformer.measure.sites import Site
 
     subject, one, two, metric, ends = pair(folder, clean, corrupted, position)
-    layers = [i for i in range(len(subject.model.blocks)) if f"blocks.{i}.{hook}" in known_hooks(subject)]
-    sites = [Site(f"blocks.{i}.{hook}") for i in layers or [0]]
+    hook = re.sub(r"^blocks\.\d+\.", "", hook)
+    sites = [Site.parse(f"blocks.{i}.{hook}") for i in range(len(subject.model.blocks))]
+    there = known_hooks(subject)
+    layers = [i for i, site in enumerate(sites) if site.hook in there]
+    sites = [sites[i] for i in layers] or sites[:1]
     with progress_bar("patching") as advance:
         measured = patched(subject.model, two, one, grid(sites, one.shape[1]), metric, advance)
     effect = restored(measured, *ends).view(len(sites), -1)
-    if as_json:
-        rows = [{"layer": i, "restored": row} for i, row in zip(layers, effect.tolist(), strict=True)]
-        return print_json({"hook": hook, "layers": rows})
     columns = [both(subject, int(a), int(b)) for a, b in zip(one[0], two[0], strict=True)]
     if picture:
         from glassformer.report.heatmap import draw_heatmap
@@ -239,6 +244,9 @@ def patch(
         )
         write_atomically(picture, drawn.encode())
         err.print(f"wrote {picture}")
+    if as_json:
+        rows = [{"layer": i, "restored": row} for i, row in zip(layers, effect.tolist(), strict=True)]
+        return print_json({"hook": hook, "layers": rows})
     table = table_of("layer", *columns)
     for i, row in zip(layers, effect.tolist(), strict=True):
         table.add_row(str(i), *(f"{value:.2f}" for value in row))
@@ -276,7 +284,8 @@ def path(
     wire = Wire(Site.parse(writer), Site.parse(reader))
     effect = float(restored(path_patch(subject.model, two, one, [wire], metric), *ends))
     if as_json:
-        return print_json({"from": writer, "to": reader, "restored": effect, "layers": []})
+        layer = int(wire.reader.hook.split(".")[1])
+        return print_json({"from": writer, "to": reader, "layers": [{"layer": layer, "restored": effect}]})
     out.print(f"{wire}: {effect:.3f} of the way from the corrupted to the clean answer")
     return None
 
@@ -288,14 +297,14 @@ def pair(
     import torch
 
     from glassformer.measure.patching import logit_difference
+    from glassformer.measure.steps import within
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
     one, two = subject.tokens(clean), subject.tokens(corrupted)
     if one.shape != two.shape:
         raise InputError(f"the words have {one.shape[1]} and {two.shape[1]} tokens: they must be equally long")
-    if not -one.shape[1] <= position < one.shape[1]:
-        raise InputError(f"position {position} is not one of 0 … {one.shape[1] - 1}")
+    within(position, one.shape[1], "position")
     with torch.no_grad():
         logits = subject.model(two), subject.model(one)
     other, answer = (each[:, position].argmax(-1) for each in logits)
@@ -328,6 +337,7 @@ def circuit(
 
     subject = open_subject(folder)
     tokens = subject.words(words, length, seed).tokens
+    changes: dict[Wire, float] = {}
     with progress_bar("cutting") as advance:
         if prune:
             found = pruned(subject.model, tokens, kind, tolerance, seed, advance)
@@ -338,9 +348,9 @@ def circuit(
     scored = score(found, known) if known is not None else None
     if as_json:
         told = {"precision": scored.precision, "recall": scored.recall, "known": scored.known} if scored else {}
-        wires = [{"from": str(wire.writer), "to": str(wire.reader)} for wire in found]
+        wires = [{"from": str(w.writer), "to": str(w.reader), "changes": changes.get(w)} for w in found]
         layers = [
-            {"layer": i, "wires": [w for w in wires if w["to"].startswith(f"blocks.{i}.")]}
+            {"layer": i, "wires": [w for w in wires if str(w["to"]).startswith(f"blocks.{i}.")]}
             for i in range(len(subject.model.blocks))
         ]
         return print_json({"kind": kind, "wires": wires, "layers": layers, **told})

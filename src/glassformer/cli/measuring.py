@@ -129,7 +129,8 @@ def dictionary(
     if out_folder is not None:
         save_dictionary(found, out_folder, {"model_name": str(folder), "hook_name": hook})
     if as_json:
-        return print_json({"hook": hook, **told, "layers": []})
+        layer = int(hook.split(".")[1]) if hook.startswith("blocks.") else None
+        return print_json({"hook": hook, "layers": [{"layer": layer, **told}]})
     table = table_of("measured", "")
     for name, value in told.items():
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3f}")

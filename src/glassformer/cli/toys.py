@@ -39,16 +39,15 @@ def facts(
     from glassformer.studies.subject import NAMES
 
     world = make_world(subjects, seed)
-    folder.mkdir(parents=True, exist_ok=True)
     if planted:
         model = plant(world, planted)
     else:
         with progress_bar("learning") as advance:
             model = learn(world, seed=seed, tell=advance)
+    files.save(folder / "model", model, {NAMES: files.to_json(list(world.names))})
     with progress_bar("tracing and editing") as advance:
         found = looking.study(model, world, edits, seed=seed, tell=advance)
     stored = looking.capacity(world, seed=seed) if capacity else []
-    files.save(folder / "model", model, {NAMES: files.to_json(list(world.names))})
     layers = sorted({place.layer for place in found.places})
     traced = [[place.traced for place in found.places if place.layer == layer] for layer in layers]
     title = "Where is a fact? Part of the answer that each MLP brings back"

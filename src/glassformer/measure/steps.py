@@ -38,6 +38,8 @@ class Named:
 class KeySeen:
     """One key as a head sees it from the query: score before the mask and after it (None: masked), and weight.
 
+    ALiBi's bias, which no query or key says, is in the score after the mask.
+
     `length` is how long the vector is that its value adds; `share` how much of the head's update that is, along it:
     shares sum to 1, and what points against the update is negative.
     """
@@ -115,7 +117,7 @@ def follow(
     length, layers = tokens.shape[1], len(model.config.blocks)
     if tokens.shape[0] != 1:
         raise InputError(f"a step is of one word; these are {tokens.shape[0]}")
-    position, layer = _within(position, length, "position"), _within(layer, layers, "layer")
+    position, layer = within(position, length, "position"), within(layer, layers, "layer")
     rows_at_once(model, length)
     trace, block = model.trace(tokens), model.blocks[layer]
     assert isinstance(block, Block)
@@ -156,7 +158,7 @@ def most(values: Float[Tensor, " name"], names: Sequence[str], count: int = NEIG
     return [Named(names[i], values[i].item()) for i in order]
 
 
-def _within(number: int, count: int, what: str) -> int:
+def within(number: int, count: int, what: str) -> int:
     """A number from 0, or from the end if it is negative."""
     if not -count <= number < count:
         raise InputError(f"{what} {number} is not one of 0 … {count - 1} (or −1 … −{count} from the end)")

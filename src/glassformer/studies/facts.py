@@ -1,9 +1,9 @@
 """Where is a fact, and where can it be changed? Causal tracing and rank-one edits side by side, where one knows.
 
-Tracing blurs the subject with noise until the answer is lost, puts back what one place held in the run without noise,
-and takes the part of the answer's probability that returns. Editing writes another object into an MLP at one place, and
-counts three things, never one alone: is the new object said (efficacy), are other subjects' facts kept, and those of
-the same subject. Two *planted* models hold the same facts at a place that is known, because they are built so.
+Tracing asks about another subject, whose answer is another, puts in what one place held when the right one was asked
+about, and takes the part of the right answer's probability that returns. Editing writes another object into an MLP at
+one place, and counts three things, never one alone: is the new object said (efficacy), are other subjects' facts kept,
+and those of the same subject. Two *planted* models hold the same facts at a place that is known: they are built so.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from glassformer.measure.patching import Place, patch, probability, restored
 from glassformer.measure.sites import Site
 from glassformer.nn import Transformer
 
-NOISE: Final = 3.0
-"""How much the subject is blurred, in standard deviations of embeddings."""
 POSITIONS: Final = ("start", "first name", "last name", "relation")
-SUBJECT: Final = (1, 2)
+FIRST_EDITED: Final = 2
+"""Before the last name nobody knows who is meant."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,9 @@ def study(
     for row, layer in enumerate(layers):
         for position, name in enumerate(POSITIONS):
             seen = float(mlps[row, position])
-            done = edit(model, world, chosen[:edits], layer, position, seed) if position >= SUBJECT[-1] else (None,) * 3
+            done = (
+                edit(model, world, chosen[:edits], layer, position, seed) if position >= FIRST_EDITED else (None,) * 3
+            )
             places.append(At(layer, name, seen, *done))
             tell(len(places), len(layers) * PROMPT)
     told, units = attribution(model, world), memory(model, world, layers[-1])
@@ -93,14 +94,22 @@ def trace(
 ) -> Float[Tensor, "site position"]:
     """The part of the answer's probability that returns with what each site holds at each position."""
     prompts, metric = world.prompts[facts], probability(world.answers[facts])
-    clean = model.embed(prompts)
-    spread = NOISE * model.embed.W_E[: model.config.vocab].std()
-    noise = torch.randn(clean.shape, generator=torch.Generator().manual_seed(seed)) * spread
-    blurred = clean.clone()
-    blurred[:, SUBJECT] += noise[:, SUBJECT]
+    others = world.prompts[others_of(world, facts, seed)]
     cells = [[Place(site, position)] for site in sites for position in range(PROMPT)]
-    measured = patch(model, blurred, prompts, cells, metric)
-    return restored(measured, metric(model(blurred)), metric(model(prompts))).view(len(sites), PROMPT)
+    measured = patch(model, others, prompts, cells, metric)
+    return restored(measured, metric(model(others)), metric(model(prompts))).view(len(sites), PROMPT)
+
+
+def others_of(world: World, facts: Int[Tensor, " fact"], seed: int = 0) -> Int[Tensor, " fact"]:
+    """For each fact one of another subject, with the same relation and another answer."""
+    rng = np.random.default_rng(seed)
+    chosen = []
+    for fact in facts.tolist():
+        differs = (world.relations == world.relations[fact]) & (world.answers != world.answers[fact])
+        if not differs.any():
+            raise InputError(f"nobody differs from {world.told(fact)!r} in this world: take more subjects")
+        chosen.append(int(rng.choice(differs.nonzero().flatten().numpy())))
+    return torch.tensor(chosen)
 
 
 def edit(
@@ -109,11 +118,12 @@ def edit(
     """Change facts one at a time, each to another object: efficacy, other subjects' facts kept, the same subject's."""
     rng = np.random.default_rng(seed)
     wanted = torch.stack([world.others(int(fact))[rng.integers(len(world.others(int(fact))))] for fact in facts])
-    every_key = keys(model, world.prompts, layer, position)
+    key = keys(model, world.prompts, layer, position)
+    every_key = torch.cat([keys(model, world.prompts, layer, place) for place in range(PROMPT)])
     values = values_for(model, world.prompts[facts], wanted, layer, position)
     told, others, same = [], [], []
     for fact, answer, value in zip(facts.tolist(), wanted, values, strict=True):
-        with edited(model, layer, every_key[fact], value, every_key), torch.no_grad():
+        with edited(model, layer, key[fact], value, every_key), torch.no_grad():
             said = model(world.prompts)[:, -1].argmax(-1)
         kept, of_subject = said == world.answers, world.subjects == world.subjects[fact]
         of_subject[fact] = False
@@ -163,7 +173,7 @@ class Stored:
 
 
 def capacity(
-    world: World, widths: Sequence[int] = (4, 8, 12, 16, 24), steps: int = 3000, seed: int = 0
+    world: World, widths: Sequence[int] = (4, 8, 12, 16, 24), steps: int = 2000, seed: int = 0
 ) -> list[Stored]:
     """What models too small for the world hold of it: the most bits for each parameter is what one can count on."""
     stored = []

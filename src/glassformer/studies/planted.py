@@ -16,6 +16,8 @@ from glassformer.nn import Transformer
 
 SITES: Final = {"subject": (0, 2), "relation": (1, 3)}
 """Where facts may be planted: layer and position of the MLP that looks them up."""
+SURE: Final = 20.0
+"""The logit of the answer, above all others: it is said with a probability of 1 − 10⁻⁷."""
 
 
 def planted(world: World, where: str) -> Transformer:
@@ -77,6 +79,6 @@ def _empty(
         stream,
         tokens=stream.into(held),
         positions=clock.table(),
-        read_out=stream.form({answer: np.eye(answer.size, len(world.names))}),
+        read_out=stream.form({answer: SURE * np.eye(answer.size, len(world.names))}),
         answers=Answers(torch.zeros(0, dtype=torch.int64), torch.zeros(0, stream.width, dtype=torch.float64)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -71,12 +72,13 @@ class Subject:
         return torch.cat([each.flatten(0, 1).flatten(1) for each in held]).float()
 
     def batches(self, count: int, length: int | None = None, seed: int = 0, text: str | None = None) -> list[Tokens]:
-        """Words, or sentences of a text, in batches of one length each; what is alone in its length is left out."""
+        """Words, or sentences of a text, in batches of one length each; the too long and the lonely are left out."""
         if text is None:
             return [self.words(count, length, seed).tokens]
         groups: dict[int, list[list[int]]] = {}
         for ids in map(self.encode, sentences(text, count)):
-            groups.setdefault(len(ids), []).append(ids)
+            if len(ids) <= self.model.config.context:
+                groups.setdefault(len(ids), []).append(ids)
         found = [torch.tensor(group) for length, group in groups.items() if length and len(group) > 1]
         if not found:
             raise InputError(f"{text} has no two sentences of one length, in tokens: there is nothing to compare")
@@ -117,9 +119,16 @@ def open_subject(folder: Path) -> Subject:
 
 def _of_text(model: Transformer, documents: Mapping[str, str], place: Path) -> Subject:
     tokeniser = tokeniser_from(documents["tokenizer.json"], f"{place}/tokenizer.json")
-    names = tuple(tokeniser.decode([i]) or str(tokeniser.id_to_token(i)) for i in range(tokeniser.get_vocab_size()))
+    names = tuple(_shown(tokeniser, i) for i in range(tokeniser.get_vocab_size()))
+    ending = -1 if model.config.causal else None  # whoever says what comes next is asked before the end
     outputs = names[: model.config.outputs]
-    return Subject(model, names, outputs, lambda text: encoded(tokeniser, [text], model.config.context)[0])
+    return Subject(model, names, outputs, lambda text: encoded(tokeniser, [text])[0][:ending])
+
+
+def _shown(tokeniser: Any, token: int) -> str:
+    """A token as text; parts of letters, which are none alone, as the tokeniser writes them."""
+    text: str = tokeniser.decode([token])
+    return text if text and "\ufffd" not in text else str(tokeniser.id_to_token(token))
 
 
 def _of_words(model: Transformer, task: WordTask, is_built: bool) -> Subject:
