@@ -32,6 +32,8 @@ bench: .venv/ready-bench
 	$(BIN)/python benchmarks/similarity.py
 	$(BIN)/python benchmarks/information.py
 	$(BIN)/python benchmarks/learn.py
+	$(BIN)/python benchmarks/patching.py
+	$(BIN)/python benchmarks/toys.py
 	$(BIN)/python benchmarks/train_throughput.py
 
 docs: .venv/ready-docs
