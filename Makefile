@@ -33,6 +33,7 @@ bench: .venv/ready-bench
 	$(BIN)/python benchmarks/information.py
 	$(BIN)/python benchmarks/learn.py
 	$(BIN)/python benchmarks/patching.py
+	$(BIN)/python benchmarks/circuits.py
 	$(BIN)/python benchmarks/toys.py
 	$(BIN)/python benchmarks/train_throughput.py
 

@@ -53,7 +53,8 @@ def test_every_instrument_takes_trained_models_too(shell: Shell, trained: str) -
     assert len(shell.json("measure", "lens", trained, "10110")["layers"]) == 3
     parts = shell.json("measure", "attribution", trained, "10110")
     assert sum(parts["parts"].values()) == pytest.approx(parts["logit"], abs=1e-5)  # sums of float32
-    layers = shell.json("measure", "ablate", trained, "--words", "8")["layers"]
+    layers = shell.json("measure", "ablate", trained, "--words", "8", "--out", "ablated.svg")["layers"]
+    assert "head 1" in "".join(ET.fromstring(Path("ablated.svg").read_text()).itertext())
     assert [len(layer["heads"]) for layer in layers] == [2, 2]
     wires = shell.json("measure", "circuit", trained, "--words", "8", "--kind", "mean", "--tolerance", "0.05")
     assert "precision" not in wires  # nobody knows the circuit of a trained model

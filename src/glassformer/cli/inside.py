@@ -177,6 +177,7 @@ def ablate(
     length: Length = None,
     text: AnyText = None,
     seed: Seed = 0,
+    picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
     """Take away every head and every MLP in turn, and count the answers that change."""
@@ -193,6 +194,8 @@ def ablate(
             layer["mlp"] = changed
         else:
             layer["heads"].append(changed)
+    if picture:
+        draw(picture, *as_grid(layers), f"Answers that change without a part ({kind} ablation)")
     if as_json:
         return print_json({"kind": kind, "layers": layers})
     table = table_of("layer", "part", "answers that change")
@@ -237,21 +240,31 @@ def patch(
     effect = restored(measured, *ends).view(len(sites), -1)
     columns = [both(subject, int(a), int(b)) for a, b in zip(one[0], two[0], strict=True)]
     if picture:
-        from glassformer.report.heatmap import draw_heatmap
-
-        drawn = draw_heatmap(
-            effect.tolist(), [f"layer {i}" for i in layers], columns, f"Part of the answer restored by {hook}"
-        )
-        write_atomically(picture, drawn.encode())
-        err.print(f"wrote {picture}")
+        rows = [f"layer {i}" for i in layers]
+        draw(picture, effect.tolist(), rows, columns, f"Part of the answer restored by {hook}")
     if as_json:
-        rows = [{"layer": i, "restored": row} for i, row in zip(layers, effect.tolist(), strict=True)]
-        return print_json({"hook": hook, "layers": rows})
+        told = [{"layer": i, "restored": row} for i, row in zip(layers, effect.tolist(), strict=True)]
+        return print_json({"hook": hook, "layers": told})
     table = table_of("layer", *columns)
     for i, row in zip(layers, effect.tolist(), strict=True):
         table.add_row(str(i), *(f"{value:.2f}" for value in row))
     out.print(table)
     return None
+
+
+def as_grid(layers: list[dict[str, Any]]) -> tuple[list[list[float]], list[str], list[str]]:
+    """Layers × parts, with their names; parts that a layer does not have change nothing."""
+    heads = max(len(layer["heads"]) for layer in layers)
+    values = [[*layer["heads"], *[0.0] * (heads - len(layer["heads"])), layer["mlp"] or 0.0] for layer in layers]
+    return values, [f"layer {layer['layer']}" for layer in layers], [*(f"head {h}" for h in range(heads)), "MLP"]
+
+
+def draw(picture: Path, values: list[list[float]], rows: list[str], columns: list[str], title: str) -> None:
+    """A heat map, in a file."""
+    from glassformer.report.heatmap import draw_heatmap
+
+    write_atomically(picture, draw_heatmap(values, rows, columns, title).encode())
+    err.print(f"wrote {picture}")
 
 
 def known_hooks(subject: Subject) -> set[str]:

