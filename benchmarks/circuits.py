@@ -36,6 +36,6 @@ if __name__ == "__main__":
     for kind, of_models in scores.items():
         precisions, recalls = zip(*of_models, strict=True)
         print(
-            f"{kind}: precision {min(precisions):.3f} or more, recall {min(recalls):.3f} to {max(recalls):.3f}; "
+            f"{kind}: precision at least {min(precisions):.3f}, recall {min(recalls):.3f} to {max(recalls):.3f}; "
             f"the whole circuit of {sum(recall == 1 for recall in recalls)} of {len(recalls)} models"
         )
