@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from glassformer.atomic import write_atomically
 from glassformer.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+
+if TYPE_CHECKING:
+    from glassformer.studies.facts import Found, Stored
 
 
 @app.command()
@@ -33,7 +36,6 @@ def facts(
     """
     from glassformer.learn.facts import learn, make_world
     from glassformer.nn import files
-    from glassformer.report.heatmap import draw_heatmap
     from glassformer.studies import facts as looking
     from glassformer.studies.planted import planted as plant
     from glassformer.studies.subject import NAMES
@@ -48,11 +50,7 @@ def facts(
     with progress_bar("tracing and editing") as advance:
         found = looking.study(model, world, edits, seed=seed, tell=advance)
     stored = looking.capacity(world, seed=seed) if capacity else []
-    layers = sorted({place.layer for place in found.places})
-    traced = [[place.traced for place in found.places if place.layer == layer] for layer in layers]
-    title = "Where is a fact? Part of the answer that each MLP brings back"
-    drawn = draw_heatmap(traced, [f"layer {i} MLP" for i in layers], looking.POSITIONS, title)
-    write_atomically(folder / "facts.svg", drawn.encode())
+    write_atomically(folder / "facts.svg", traced_map(found).encode())
     if as_json:
         return print_json(
             {
@@ -60,6 +58,26 @@ def facts(
                 "capacity": [{**vars(each), "bits_per_parameter": each.bits_per_parameter} for each in stored],
             }
         )
+    print_places(found)
+    if stored:
+        print_capacity(stored, world.bits)
+    err.print(f"wrote {folder / 'model'} and {folder / 'facts.svg'}")
+    return None
+
+
+def traced_map(found: Found) -> str:
+    """What tracing sees, as a heat map."""
+    from glassformer.report.heatmap import draw_heatmap
+    from glassformer.studies.facts import POSITIONS
+
+    layers = sorted({place.layer for place in found.places})
+    traced = [[place.traced for place in found.places if place.layer == layer] for layer in layers]
+    title = "Where is a fact? Part of the answer that each MLP brings back"
+    return draw_heatmap(traced, [f"layer {i} MLP" for i in layers], POSITIONS, title)
+
+
+def print_places(found: Found) -> None:
+    """Tracing and editing side by side, and who makes the answers."""
     table = table_of("layer", "MLP at", "traced", "edit works", "others kept", "same subject kept")
     for place in found.places:
         tried = (place.efficacy, place.others_kept, place.same_subject_kept)
@@ -70,18 +88,19 @@ def facts(
     made = ", ".join(f"{name} {share:.2f}" for name, share in most)
     out.print(f"{found.facts:,} facts in {found.parameters:,} parameters; answers' logits are made by: {made}")
     out.print(f"the ten units that add most in the last MLP tell {found.memory:.2f} of the answers alone")
-    if stored:
-        table = table_of("width", "parameters", "bits known", "bits per parameter")
-        for each in stored:
-            table.add_row(
-                str(each.width),
-                f"{each.parameters:,}",
-                f"{each.bits:,.0f} of {world.bits:,.0f}",
-                f"{each.bits_per_parameter:.2f}",
-            )
-        out.print(table)
-    err.print(f"wrote {folder / 'model'} and {folder / 'facts.svg'}")
-    return None
+
+
+def print_capacity(stored: list[Stored], bits: float) -> None:
+    """What models of several widths hold of the world."""
+    table = table_of("width", "parameters", "bits known", "bits per parameter")
+    for each in stored:
+        table.add_row(
+            str(each.width),
+            f"{each.parameters:,}",
+            f"{each.bits:,.0f} of {bits:,.0f}",
+            f"{each.bits_per_parameter:.2f}",
+        )
+    out.print(table)
 
 
 @app.command()

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import torch
 from jaxtyping import Float
@@ -26,7 +26,6 @@ FOUND: Final = 0.9
 """A feature is recovered if some direction has at least this cosine with it."""
 CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"
 
-Kind = Literal["standard", "topk"]
 Vectors = Float[Tensor, "sample width"]
 
 

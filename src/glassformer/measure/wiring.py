@@ -25,7 +25,7 @@ from glassformer.nn.transformer import Input, Logits
 Terms: TypeAlias = Float[Tensor, "writer batch pos width"]
 Cut: TypeAlias = Bool[Tensor, "batch writer reader"]
 
-READERS: Final = {"query": "hook_q_input", "key": "hook_k_input", "value": "hook_v_input"}
+HEADS_READ: Final = ("hook_q_input", "hook_k_input", "hook_v_input")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Wiring:
         self.known_to: list[int] = []  # for each reader, how many writers come before it
         for i, shape in enumerate(model.config.blocks):
             heads = range(shape.heads)
-            self._reads(Site(f"blocks.{i}.{hook}", head) for hook in READERS.values() for head in heads)
+            self._reads(Site(f"blocks.{i}.{hook}", head) for hook in HEADS_READ for head in heads)
             self.writers += [Site(f"blocks.{i}.attn.hook_result", head) for head in heads]
             if shape.mlp:
                 self._reads([Site(f"blocks.{i}.hook_mlp_in")])
