@@ -332,7 +332,7 @@ def pair(
 def circuit(
     folder: AnyFolder,
     kind: Kind = "zero",
-    words: Words = 64,
+    words: Words = 256,
     length: Length = None,
     tolerance: Annotated[
         float, typer.Option(min=0, max=1, help="The part of the answers that may change when a wire is cut.")
@@ -343,8 +343,12 @@ def circuit(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Find the wires between parts that a model needs, by cutting each; beside those known in a built one."""
-    from glassformer.measure.circuits import effects, score, wires_in_weights
+    """Find the wires between parts that a model needs, by cutting each; beside the circuit known in a built one.
+
+    Known are the wires that the weights make, less the idle ones, which can be cut, alone and all together, without
+    one answer of these words changing. A built model is shown every word of the length if these are at most --words.
+    """
+    from glassformer.measure.circuits import effects, known_circuit, score, wires_in_weights
     from glassformer.measure.circuits import prune as pruned
     from glassformer.studies.subject import open_subject
 
@@ -355,27 +359,34 @@ def circuit(
         if prune:
             found = pruned(subject.model, tokens, kind, tolerance, seed, advance)
         else:
-            changes = effects(subject.model, tokens, kind, seed, advance)
+            changes = effects(subject.model, tokens, kind, seed, tell=advance)
             found = [wire for wire, changed in changes.items() if changed > tolerance]
-    known = wires_in_weights(subject.model) if subject.is_built else None
-    scored = score(found, known) if known is not None else None
+    known: list[Wire] = []
+    idle = 0
+    if subject.is_built:
+        with progress_bar("known") as advance:
+            known = known_circuit(subject.model, tokens, advance)
+        idle = len(wires_in_weights(subject.model)) - len(known)
+    scored = score(found, known)
     if as_json:
-        told = {"precision": scored.precision, "recall": scored.recall, "known": scored.known} if scored else {}
+        told = {"precision": scored.precision, "recall": scored.recall, "known": scored.known, "idle": idle}
         wires = [{"from": str(w.writer), "to": str(w.reader), "changes": changes.get(w)} for w in found]
         layers = [
             {"layer": i, "wires": [w for w in wires if str(w["to"]).startswith(f"blocks.{i}.")]}
             for i in range(len(subject.model.blocks))
         ]
-        return print_json({"kind": kind, "wires": wires, "layers": layers, **told})
+        return print_json({"kind": kind, "wires": wires, "layers": layers, **(told if subject.is_built else {})})
     table = table_of("reads", "from")
     readers = dict.fromkeys(wire.reader for wire in found)
     for reader in readers:
         table.add_row(str(reader), ", ".join(str(wire.writer) for wire in found if wire.reader == reader))
     out.print(table)
-    if scored and known is not None:
+    if subject.is_built:
+        shown = f"{len(tokens):,} words of {tokens.shape[1] - 1} letters"
         out.print(
-            f"{scored.found} wires found, {scored.known} known from the weights: precision {scored.precision:.3f}, "
-            f"recall {scored.recall:.3f}"
+            f"{scored.found} wires found, {scored.known} known: precision {scored.precision:.3f}, recall "
+            f"{scored.recall:.3f}. The weights make {idle} more, which are idle: together cut, they change no answer "
+            f"of these {shown}."
         )
         for wire in known:
             if wire not in found:

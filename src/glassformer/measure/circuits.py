@@ -1,12 +1,14 @@
 """Which wires does a model need? Cut each alone, or one after the other for good, and see whether the answers change.
 
-On a built model the weights themselves tell which wires there are: what one part writes, another reads. So what an
-instrument finds can be set beside what is there, as precision and recall.
+On a built model the weights themselves tell which wires there are: what one part writes, another reads. Some of them
+are *idle*: a construction for any machine carries what this one, or words of this length, do not need, and all such
+wires can be cut together without one answer changing. The rest is the known circuit, and what an instrument finds can
+be set beside it, as precision and recall.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -59,6 +61,19 @@ def wires_in_weights(model: Transformer) -> list[Wire]:
     return [wire for wire in wiring.wires if (writes[wire.writer] & reads[wire.reader]).any()]
 
 
+def known_circuit(model: Transformer, tokens: Tokens, tell: Told = QUIET) -> list[Wire]:
+    """The wires in the weights of a built model, less the idle ones: cut alone or together, they change no answer.
+
+    With every word of a length this is certain for that length; with some words, wires that only others need are left
+    out. If those that change nothing alone do so together, each stands in for another and none is idle.
+    """
+    there, wiring = wires_in_weights(model), Wiring(model)
+    alone = effects(model, tokens, among=there, tell=tell)
+    idle = wiring.cut(wire for wire in there if not alone[wire]).expand(len(tokens), -1, -1)
+    together = wiring.run(tokens, idle, torch.zeros_like(wiring.terms(tokens))).argmax(-1)
+    return [wire for wire in there if alone[wire]] if torch.equal(together, model(tokens).argmax(-1)) else there
+
+
 def _written(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:
     if site.hook == "hook_embed":
         return weights["embed.W_E"].any(dim=0)
@@ -81,12 +96,17 @@ def _read(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:
 
 @torch.no_grad()
 def effects(
-    model: Transformer, tokens: Tokens, kind: str = "zero", seed: int = 0, tell: Told = QUIET
+    model: Transformer,
+    tokens: Tokens,
+    kind: str = "zero",
+    seed: int = 0,
+    among: Sequence[Wire] | None = None,
+    tell: Told = QUIET,
 ) -> dict[Wire, float]:
-    """For each wire, the part of the answers that change when it alone is cut; many wires at once."""
+    """For each wire, or those among some, the part of the answers that change when it alone is cut; many at once."""
     wiring, words = Wiring(model), len(tokens)
     instead, said = _instead(wiring, tokens, kind, seed), model(tokens).argmax(-1)
-    wires, changed = wiring.wires, []
+    wires, changed = wiring.wires if among is None else among, []
     at_once = max(1, rows_at_once(model, tokens.shape[1]) // words)
     for begin in range(0, len(wires), at_once):
         some = wires[begin : begin + at_once]

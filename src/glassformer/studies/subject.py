@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.automata import formats
-from glassformer.automata.words import chosen_words
+from glassformer.automata.words import chosen_words, every_word
 from glassformer.errors import InputError
 from glassformer.learn.batch import Batch
 from glassformer.learn.objectives import encoded, tokeniser_from
@@ -54,13 +54,15 @@ class Subject:
     def words(self, count: int, length: int | None = None, seed: int = 0) -> Batch:
         """Words like those of its training for a trained model; for a built one, of up to 64 letters, nasty ones too.
 
-        They are neither those of training nor of its tests.
+        They are neither those of training nor of its tests. A built model gets every word where there are no more.
         """
         task = self.words_task
         task = replace(task, length=length or (min(task.length, 64) if self.is_built else task.length))
         if task.context > self.model.config.context:
             raise InputError(f"the model takes {self.model.config.context} tokens; these words have {task.context}")
         if self.is_built and isinstance(task, Following):
+            if len(task.machine.symbols) ** task.length <= count:
+                return task.answered(every_word(task.machine, task.length))
             return task.answered(chosen_words(task.machine, task.length, count, seed))
         return task.batch(np.random.default_rng([seed, count, 2]), count)
 
