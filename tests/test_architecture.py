@@ -14,12 +14,15 @@ ROOT = Path(glassformer.__file__).parent
 MAY_IMPORT = {
     "automata": {"automata"},
     "algebra": {"automata", "algebra"},
-    "nn": {"nn"},
+    "lineage": {"lineage"},
+    "nn": {"lineage", "nn"},
     "compiler": {"automata", "algebra", "nn", "compiler"},
-    "learn": {"automata", "nn", "learn"},
+    "learn": {"automata", "lineage", "nn", "learn"},
     "measure": {"nn", "measure"},
     "interop": {"nn", "measure", "interop"},
-    "studies": {"automata", "algebra", "nn", "compiler", "learn", "measure", "interop", "report", "studies"},
+    "studies": {
+        *("automata", "algebra", "lineage", "nn", "compiler", "learn", "measure", "interop", "report", "studies"),
+    },
     "claims": {"automata", "algebra", "nn", "compiler", "learn", "measure", "studies", "claims"},
     "report": {"automata", "algebra", "report"},
 }

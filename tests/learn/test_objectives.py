@@ -25,6 +25,7 @@ from glassformer.learn.objectives import (
     tokeniser_from,
     tokeniser_of,
 )
+from glassformer.lineage.readers import parted
 from glassformer.nn import Config, Transformer, files
 from glassformer.nn.translator import Translator, TranslatorConfig
 
@@ -138,7 +139,7 @@ def test_a_translation_does_not_look_ahead_and_looks_at_the_whole_source(text: T
     model = SMALL.model(reading, seed=0)
     assert isinstance(model, Translator)
     tokens = reading.batch(np.random.default_rng(0), 2).tokens
-    source, target = model.parted(tokens)
+    source, target = parted(tokens, model.config.separator)
     logits = model(tokens)[:, source.shape[1] :]
     changed = tokens.clone()
     changed[:, -1] = (changed[:, -1] + 1) % text.vocab

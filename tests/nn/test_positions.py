@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from glassformer.lineage.scores import alibi_slopes, turned
 from glassformer.nn import positions
 
 
@@ -33,15 +34,13 @@ def test_dyadic_quarter_turns_are_exact() -> None:
 
 def test_rotary_scores_depend_on_the_distance_alone() -> None:
     torch.manual_seed(0)
-    q, k = torch.randn(2, 1, 1, 1, 6).double().expand(2, 1, 12, 1, 6)
-    angles = positions.rotary_angles(12, 6)
-    scores = positions.rotate(q, angles)[0, :, 0] @ positions.rotate(k, angles)[0, :, 0].T
+    q, k = torch.randn(2, 1, 6).double().expand(2, 12, 6)
+    places = torch.arange(12.0)[:, None]
+    scores = turned(q, places) @ turned(k, places).T
     for distance in range(5):
         diagonal = scores.diagonal(distance)
         torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal))
 
 
 def test_alibi_slopes_halve_from_head_to_head() -> None:
-    bias = positions.alibi_bias(8, 4)
-    assert bias[0, 3].tolist() == [-1.5, -1.0, -0.5, 0.0]
-    assert bias[1, 3].tolist() == [-0.75, -0.5, -0.25, 0.0]
+    assert alibi_slopes(8).tolist() == [2.0**-i for i in range(1, 9)]

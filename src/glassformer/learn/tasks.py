@@ -20,6 +20,7 @@ from glassformer.automata import Machine, formats
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.learn.batch import NOT_ASKED, Batch
 from glassformer.learn.objectives import Reading
+from glassformer.learn.transductions import Transduction
 
 LONGEST: Final = 2**20
 Words: TypeAlias = Integer[np.ndarray, "word length"]
@@ -204,7 +205,7 @@ class FlipFlopLanguage:
 
 
 WordTask: TypeAlias = Following | FlipFlopLanguage
-Task: TypeAlias = WordTask | Reading
+Task: TypeAlias = WordTask | Transduction | Reading
 """Anything that can be learned: it has sizes (`vocab`, `outputs`, `context`), and gives batches."""
 
 
@@ -214,6 +215,8 @@ def task_to_json(task: Task) -> dict[str, Any]:
         return {"flip_flop_language": asdict(task)}
     if isinstance(task, Reading):
         return {"reading": task.to_json()}
+    if isinstance(task, Transduction):
+        return {"transduction": task.to_json()}
     machine = json.loads(formats.dumps(task.machine, "json"))
     rest = {name: getattr(task, name) for name in ("length", "predict", "letters", "reveal", "scratchpad")}
     return {"machine": machine, **rest, "letters": list(task.letters) if task.letters else None}
@@ -225,6 +228,8 @@ def task_from_json(run: Any, source: str) -> WordTask:
         values = run["task"]
         if "reading" in values:
             raise InputError(f"{source} is of a model that read text, not words of a machine")
+        if "transduction" in values:
+            raise InputError(f"{source} is of a model that changes sequences, and does not follow a machine")
         if "flip_flop_language" in values:
             return FlipFlopLanguage(**values["flip_flop_language"])
         rest: Mapping[str, Any] = {name: value for name, value in values.items() if name not in ("machine", "letters")}

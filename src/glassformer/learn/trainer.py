@@ -40,12 +40,15 @@ from glassformer.learn.batch import NOT_ASKED, Batch
 from glassformer.learn.evaluation import Score, evaluate
 from glassformer.learn.objectives import Reading
 from glassformer.learn.tasks import Following, Task, task_to_json
+from glassformer.lineage.scores import Told
 from glassformer.nn import Transformer, files
 from glassformer.nn.config import ADDED_POSITIONS
 from glassformer.nn.files import Model
 from glassformer.wording import listed
 
 FORMAT: Final = "glassformer run, version 1"
+LEARNED: Final = 0.99
+"""The part of the answers that is right when something counts as learned."""
 Progress: TypeAlias = Callable[[int, float, float | None], None]
 """Is told the step, the loss, and the latest accuracy."""
 
@@ -111,6 +114,10 @@ class Trained:
     loss: float
     steps: int
     tokens_per_second: float
+    seconds: float = 0.0
+    """Spent on steps, not on evaluations."""
+    reached: int | None = None
+    """The step of the first evaluation at which LEARNED of the answers were right."""
 
     def to_json(self) -> dict[str, Any]:
         """What scripts rely on."""
@@ -121,6 +128,8 @@ class Trained:
             "loss": self.loss,
             "steps": self.steps,
             "tokens_per_second": self.tokens_per_second,
+            "seconds": self.seconds,
+            "reached": self.reached,
         }
 
 
@@ -198,6 +207,7 @@ class _Run:
             self.weights, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
         self.step, self.tokens, self.loss, self.seconds = 0, 0, math.nan, 0.0
+        self.reached: int | None = None
         self.score: Score | None = None
         self.last_scores: tuple[Score, dict[str, Score]] | None = None
         self.folder: Path | None = None
@@ -221,7 +231,8 @@ class _Run:
                 self.progress(self.step, self.loss, self.score.accuracy if self.score else None)
         self.save()
         score, tests = self.last_scores or self.scores()
-        trained = Trained(self.model.eval(), score, tests, self.loss, self.step, self.speed())
+        how = (self.loss, self.step, self.speed(), self.seconds, self.reached)
+        trained = Trained(self.model.eval(), score, tests, *how)
         self.finish(trained)
         return trained
 
@@ -243,15 +254,20 @@ class _Run:
         self.step += 1
 
     def loss_of(self, batch: Batch, rng: np.random.Generator) -> Float[Tensor, ""]:
-        """The mean cross-entropy where something is asked."""
+        """The mean cross-entropy where something is asked, and what scores have to add."""
+        told = Told(torch.Generator().manual_seed((self.settings.seed * 2**32 + self.step) % 2**63))
         if self.settings.shifted and isinstance(self.model, Transformer):
             room = self.model.config.context - batch.tokens.shape[1]
-            vectors = self.model.read(batch.tokens, first=int(rng.integers(0, room + 1)))
+            vectors = self.model.read(batch.tokens, first=int(rng.integers(0, room + 1)), told=told)
         else:
-            vectors = self.model.read(batch.tokens)
+            vectors = self.model.read(batch.tokens, told=told)
         asked = batch.targets != NOT_ASKED
         logits = self.model.unembed(vectors[asked][None])[0]
-        return F.cross_entropy(logits, batch.targets[asked], reduction="sum") / max(len(logits), 1)
+        losses = F.cross_entropy(logits, batch.targets[asked], reduction="none")
+        mean = losses.sum() / max(len(logits), 1)
+        if not told.says_something:
+            return mean
+        return mean + told.loss(torch.zeros_like(vectors[..., 0]).masked_scatter(asked, losses), len(losses))
 
     def where_it_went_wrong(self, batch: Batch) -> str:
         """The step, and the first part of the model that holds a number that is none."""
@@ -271,6 +287,8 @@ class _Run:
     def evaluate(self) -> None:
         """How good it is now, here and on the tests."""
         self.score, tests = self.last_scores = self.scores()
+        if self.reached is None and self.score.accuracy >= LEARNED:
+            self.reached = self.step
         line = {
             "step": self.step,
             "loss": self.loss,
@@ -339,6 +357,7 @@ class _Run:
             "tokens": self.tokens,
             "loss": self.loss,
             "seconds": self.seconds,
+            "reached": self.reached,
             "score": asdict(self.score) if self.score else None,
             "metrics": log.stat().st_size if log.exists() else 0,
         }
@@ -365,6 +384,7 @@ class _Run:
             self.step = whole_number(told["step"], "the step", least=0)
             self.tokens = whole_number(told.get("tokens", 0), "the number of tokens", least=0)
             self.loss, self.seconds = float(told["loss"]), float(told["seconds"])
+            self.reached = told.get("reached")
             self.score = Score(**told["score"]) if told["score"] else None
             logged = whole_number(told["metrics"], "the length of the log", least=0)
         except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError, OSError) as error:

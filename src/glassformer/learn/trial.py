@@ -9,15 +9,18 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
+import torch
+
 from glassformer.automata import machine
 from glassformer.errors import InputError
 from glassformer.learn.architecture import Architecture
 from glassformer.learn.tasks import FlipFlopLanguage, Following, Task, task_to_json
 from glassformer.learn.trainer import Settings, train
+from glassformer.learn.transductions import WAYS, Transduction
 
 PARTS: Final = ("task", "model", "training", "tests")
 FLIP_FLOP: Final = "flip-flop language"
-CHANGED_BY_TESTS: Final = ("length", "letters", "ignore")
+CHANGED_BY_TESTS: Final = ("length", "shortest", "distance", "letters", "ignore")
 
 
 def identity(settings: Mapping[str, Any], task: Task) -> str:
@@ -43,21 +46,24 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
             raise InputError(f"[tests.{name}] changes {', '.join(CHANGED_BY_TESTS)} of the task, and nothing else")
     tests = {name: task_of({**settings["task"], **changes}) for name, changes in settings.get("tests", {}).items()}
     architecture: Architecture = _made_of(Architecture, settings.get("model", {}), "model")
-    if architecture.kind == "transformer":
-        architecture.config(task)
+    with torch.device("meta"):  # where a model takes no room
+        architecture.model(task, seed=0)
     return task, architecture, _made_of(Settings, settings.get("training", {}), "training"), tests
 
 
 def task_of(values: Mapping[str, Any]) -> Task:
     """The task that plain values describe."""
     rest = dict(values)
+    if "sequence" in rest:
+        transduction: Transduction = _made_of(Transduction, rest, "task")
+        return transduction
     if rest.get("letters") is not None:
         if not isinstance(rest["letters"], list | tuple):
             raise InputError(f"letters is a list of probabilities, not {rest['letters']!r}")
         rest["letters"] = tuple(rest["letters"])
     spec = rest.pop("machine", None)
     if not isinstance(spec, str):
-        raise InputError(f"a task needs a machine: a spec, or {FLIP_FLOP!r}")
+        raise InputError(f"a task needs a machine (a spec, or {FLIP_FLOP!r}), or a sequence (one of {', '.join(WAYS)})")
     if spec == FLIP_FLOP:
         language: FlipFlopLanguage = _made_of(FlipFlopLanguage, rest, "task")
         return language

@@ -88,7 +88,9 @@ def _written(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"
 def _read(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:
     block, hook = site.hook.rsplit(".", 1)
     if site.head is not None:
-        return weights[f"{block}.attn.W_{hook.removeprefix('hook_')[0].upper()}"][site.head].any(dim=1)
+        of_groups = weights[f"{block}.attn.W_{hook.removeprefix('hook_')[0].upper()}"]
+        heads = len(weights[f"{block}.attn.W_Q"])
+        return of_groups[site.head * len(of_groups) // heads].any(dim=1)
     if hook == "hook_mlp_in":
         return weights[f"{block}.mlp.W_in"].any(dim=1)
     return weights["unembed.W_U"].any(dim=1)

@@ -14,10 +14,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from glassformer.errors import InputError
 from glassformer.measure.layers import layers_of
 from glassformer.nn import Transformer
+from glassformer.nn.attention import Residual
 from glassformer.nn.trace import UNSEEN
-from glassformer.nn.transformer import Block, Input, Norm, Residual, Unembed
+from glassformer.nn.transformer import Block, Input, Norm, Unembed
 
 BIASES = "biases"
 
@@ -51,6 +53,8 @@ class Parts:
 @torch.no_grad()
 def attribute(model: Transformer, tokens: Input) -> Parts:
     """The logits of a run, by the embedding, the positions, every head and every MLP."""
+    if model.config.skip != "residual":
+        raise InputError("without residual connections logits are no sum of what parts put into them")
     hooks = [name for name in model.hook_names if name.endswith(("hook_embed", "hook_pos_embed", "hook_mlp_out"))]
     hooks += [name for name in model.hook_names if name.endswith("hook_scale")]
     hooks += [name for name in model.hooks_on_request if name.endswith("hook_result")]

@@ -19,8 +19,9 @@ from glassformer.errors import InputError, finite_number
 from glassformer.measure.lens import logit_lens
 from glassformer.measure.sites import rows_at_once
 from glassformer.nn import Transformer
+from glassformer.nn.attention import Attention
 from glassformer.nn.trace import Trace
-from glassformer.nn.transformer import Attention, Block, Tokens
+from glassformer.nn.transformer import Block, Tokens
 
 NEIGHBOURS: Final = 5
 UNITS: Final = 5
@@ -177,8 +178,9 @@ def _stream(trace: Trace, layer: int) -> list[str]:
 def _heads(attention: Attention, trace: Trace, layer: int, position: int, shown: list[str]) -> list[HeadStep]:
     inside = f"blocks.{layer}.attn.hook_"
     turned = "rot_" if f"{inside}rot_q" in trace else ""
-    query, keys = _at(trace, f"{inside}{turned}q", position), trace[f"{inside}{turned}k"][0]
-    scores = torch.einsum("hd,khd->hk", query * attention.scale, keys)
+    queries, keys = (trace[f"{inside}{turned}{part}"].transpose(1, 2) for part in "qk")
+    scores = attention.compare(queries, keys, attention.environment(queries))[0, :, position]
+    query = queries[0, :, position]
     masked, pattern = (trace[f"{inside}{name}"][0, :, position] for name in ("attn_scores", "pattern"))
     added = torch.einsum("hk,khd,hdw->hkw", pattern, trace[f"{inside}v"][0], attention.W_O)
     update = added.sum(1)

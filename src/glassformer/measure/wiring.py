@@ -43,10 +43,10 @@ class Wiring:
     """All writers and readers of a model, in the order in which they act, and runs with some wires cut."""
 
     def __init__(self, model: Transformer) -> None:
-        if model.config.norm != "none" and model.config.norm_place == "post":
+        if not model.config.sums:
             raise InputError(
-                "this model normalises the stream itself, behind each part: what is read is no sum of what was "
-                "written, so there are no wires to cut"
+                "this model normalises the stream itself, behind each part, or does not just add to it: what is read "
+                "is no sum of what was written, so there are no wires to cut"
             )
         self.model = model
         self.writers: list[Site] = [Site("hook_embed")] + [Site("hook_pos_embed")] * bool(model.pos_embed)

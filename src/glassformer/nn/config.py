@@ -15,6 +15,11 @@ NormKind = Literal["none", "layer", "rms"]
 NormPlace = Literal["pre", "post"]
 Positions = Literal["none", "learned", "sinusoidal", "dyadic", "rotary", "alibi", "table"]
 Activation = Literal["relu", "gelu", "piecewise"]
+Skip = Literal["residual", "highway", "none"]
+Score = Literal[
+    "dot", "hard", "additive", "general", "concat", "location", "decomposable", "intra-temporal", "structured", "linear"
+]
+Window = Literal["global", "local-m", "local-p"]
 
 ADDED_POSITIONS: Final = ("learned", "sinusoidal", "dyadic", "table")
 """Kinds of positions that are a table added to the residual stream (`pos_embed.W_pos`)."""
@@ -48,12 +53,16 @@ class BlockShape:
     heads: int
     head_width: int
     mlp: tuple[int, ...]
+    groups: int | None = None
+    """How many groups of heads share their keys and values; each has its own if not told."""
 
     def __post_init__(self) -> None:
         if not _is_whole(self.heads, at_least=0) or not _is_whole(self.head_width, at_least=1):
             raise InputError(f"a block cannot have {self.heads!r} heads of width {self.head_width!r}")
         if not all(_is_whole(hidden, at_least=1) for hidden in self.mlp):
             raise InputError(f"the hidden layers of an MLP need at least one unit each: {self.mlp}")
+        if self.groups is not None and (not _is_whole(self.groups, at_least=1) or self.heads % self.groups):
+            raise InputError(f"{self.heads} heads do not divide into {self.groups!r} groups that share keys and values")
 
 
 @dataclass(frozen=True)
@@ -73,10 +82,21 @@ class Config:
     positions: Positions = "learned"
     activation: Activation = "relu"
     pieces: PiecewiseLinear | None = None
+    skip: Skip = "residual"
+    score: Score = "dot"
+    """Which of `lineage.scores`; dot products are scaled if `scaled`."""
+    window: Window = "global"
 
     @classmethod
     def uniform(
-        cls, *, layers: int, heads: int, mlp: int | None = None, head_width: int | None = None, **rest: Any
+        cls,
+        *,
+        layers: int,
+        heads: int,
+        mlp: int | None = None,
+        head_width: int | None = None,
+        groups: int | None = None,
+        **rest: Any,
     ) -> Config:
         """All blocks alike: `heads` heads that share the width, and one hidden layer of 4 × the width."""
         width = rest["width"]
@@ -84,7 +104,7 @@ class Config:
             if heads < 1 or width % heads:
                 raise InputError(f"width {width} does not divide into {heads} heads: give head_width as well")
             head_width = width // heads
-        shape = BlockShape(heads, head_width, (4 * width if mlp is None else mlp,))
+        shape = BlockShape(heads, head_width, (4 * width if mlp is None else mlp,), groups)
         return cls(blocks=(shape,) * layers, **rest)
 
     def __post_init__(self) -> None:
@@ -101,6 +121,9 @@ class Config:
                 raise InputError(f"{name} is one of {', '.join(choices)}; not {getattr(self, name)!r}")
         if (self.activation == "piecewise") != (self.pieces is not None):
             raise InputError("the piecewise activation, and it alone, needs its pieces")
+        plain = self.score == "dot" and self.window == "global"
+        if not plain and (self.attention == "hardmax" or self.positions == "alibi"):
+            raise InputError("hardmax and alibi go with dot products that look everywhere, and with no other score")
         if self.positions == "rotary" and any(block.heads and block.head_width % 2 for block in self.blocks):
             raise InputError("rotary positions turn pairs of numbers: every head_width must be even")
         if self.positions == "sinusoidal" and self.width % 2:
@@ -108,6 +131,11 @@ class Config:
         needed = 2 * dyadic_frequencies(self.context)
         if self.positions == "dyadic" and self.width < needed:
             raise InputError(f"dyadic positions for a context of {self.context} need width {needed}, not {self.width}")
+
+    @property
+    def sums(self) -> bool:
+        """Whether the stream is, everywhere, the sum of what was written into it."""
+        return self.skip == "residual" and (self.norm == "none" or self.norm_place == "pre")
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -134,6 +162,9 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "norm_place": get_args(NormPlace),
     "positions": get_args(Positions),
     "activation": get_args(Activation),
+    "skip": get_args(Skip),
+    "score": get_args(Score),
+    "window": get_args(Window),
 }
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from glassformer.atomic import write_folder_atomically
 from glassformer.errors import InputError
+from glassformer.lineage.readers import EncoderDecoder, ReaderConfig
 from glassformer.nn.config import Config
 from glassformer.nn.recurrent import LSTM, LSTMConfig
 from glassformer.nn.transformer import Transformer
@@ -27,11 +28,12 @@ from glassformer.nn.translator import Translator, TranslatorConfig
 FORMAT: Final = "glassformer model, version 1"
 LARGEST_DOCUMENT: Final = 16 * 2**20  # bytes of a JSON file
 
-Model: TypeAlias = Transformer | LSTM | Translator
-KINDS: Final[dict[str, tuple[type[Config | LSTMConfig | TranslatorConfig], type[Model]]]] = {
+Model: TypeAlias = Transformer | LSTM | Translator | EncoderDecoder
+KINDS: Final[dict[str, tuple[type[Config | LSTMConfig | TranslatorConfig | ReaderConfig], type[Model]]]] = {
     "transformer": (Config, Transformer),
     "lstm": (LSTMConfig, LSTM),
     "translator": (TranslatorConfig, Translator),
+    "rnn": (ReaderConfig, EncoderDecoder),
 }
 """What a folder can hold: the class of its config, and that of the model."""
 

@@ -15,10 +15,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.nn.attention import PerHead
 from glassformer.nn.config import BlockShape
-from glassformer.nn.transformer import PerHead, Transformer
+from glassformer.nn.transformer import Transformer
 
-ATTENTION, MLP = ("attn", "ln1"), ("mlp", "ln2")
+ATTENTION, MLP = ("attn", "ln1", "gate1"), ("mlp", "ln2", "gate2")
 """The parts of a block that belong to its first half, and to its second."""
 
 
@@ -70,12 +71,16 @@ def regrouped(model: Transformer) -> Transformer:
 def filled_with_zeros(model: Transformer) -> Transformer:
     """Both halves in every block: those that were absent have weights of 0, so that only the residual is left."""
     absent = any(not (shape.heads and shape.mlp) for shape in model.config.blocks)
-    if absent and model.config.norm != "none" and model.config.norm_place == "post":
-        raise InputError("a norm after the residual would act on a sublayer that does nothing: only pre-norm, or none")
+    if absent and not model.config.sums:
+        raise InputError(
+            "a norm after the residual would act on a sublayer that does nothing, and without a residual nothing would "
+            "be left: only residual connections, with norms before the sublayers, or none"
+        )
     heads, width = max(((s.heads, s.head_width) for s in model.config.blocks if s.heads), default=(1, 2))
     mlp = max((s.mlp for s in model.config.blocks if s.mlp), default=(1,))
     shapes = [
-        BlockShape(s.heads or heads, s.head_width if s.heads else width, s.mlp or mlp) for s in model.config.blocks
+        replace(s, heads=s.heads or heads, head_width=s.head_width if s.heads else width, mlp=s.mlp or mlp)
+        for s in model.config.blocks
     ]
     return remade(model, shapes, model.state_dict())
 

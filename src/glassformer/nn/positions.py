@@ -1,4 +1,4 @@
-"""How a transformer knows where it is: tables to add, a rotation of queries and keys, or a bias on scores.
+"""How a transformer knows where it is: tables to add. (Rotary positions and ALiBi are scores: `lineage.scores`.)
 
 Everything is computed in float64 and rounded where it is kept.
 """
@@ -37,25 +37,3 @@ def dyadic_table(context: int, width: int | None = None) -> Float[Tensor, "conte
     pairs = torch.stack([angles.cos(), angles.sin()], dim=-1).flatten(1)
     pairs = torch.where(pairs.abs() < 1e-15, 0.0, pairs)  # cos(π/2) is 6e-17 in floating point
     return torch.nn.functional.pad(pairs, (0, (width or pairs.shape[1]) - pairs.shape[1]))
-
-
-def rotary_angles(length: int, head_width: int) -> Float[Tensor, "pos half"]:
-    """Su et al. 2021: the angle by which each pair of numbers turns at each position."""
-    frequencies = torch.exp(torch.arange(0, head_width, 2).double() * (-math.log(10000.0) / head_width))
-    return torch.arange(length)[:, None] * frequencies
-
-
-def rotate(
-    x: Float[Tensor, "batch pos head head_width"], angles: Float[Tensor, "pos half"]
-) -> Float[Tensor, "batch pos head head_width"]:
-    """Turn the pair (x_i, x_{i + half}) of every head by its angle."""
-    cos, sin = angles.cos()[:, None].to(x.dtype), angles.sin()[:, None].to(x.dtype)
-    left, right = x.chunk(2, dim=-1)
-    return torch.cat([left * cos - right * sin, left * sin + right * cos], dim=-1)
-
-
-def alibi_bias(heads: int, length: int) -> Float[Tensor, "head query key"]:
-    """Press et al. 2022: minus the distance, times a slope that falls geometrically from head to head."""
-    slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1).double() / heads)
-    distance = (torch.arange(length)[:, None] - torch.arange(length)).abs()
-    return -slopes[:, None, None] * distance

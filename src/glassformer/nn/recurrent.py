@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.errors import InputError, whole_number
+from glassformer.lineage.scores import Told
 
 
 class Recurrent(nn.Module):
@@ -73,7 +74,7 @@ class LSTM(nn.Module):
         logits: Tensor = self.unembed(self.read(tokens))
         return logits
 
-    def read(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos hidden"]:
-        """The states that the logits are read off."""
+    def read(self, tokens: Int[Tensor, "batch pos"], told: Told | None = None) -> Float[Tensor, "batch pos hidden"]:
+        """The states that the logits are read off; an LSTM has nothing else to tell."""
         states: Tensor = self.lstm(self.embed(tokens))[0]
         return states

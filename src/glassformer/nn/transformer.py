@@ -15,20 +15,17 @@ from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.errors import InputError
+from glassformer.lineage.scores import Told
 from glassformer.nn import positions
+from glassformer.nn.attention import Apart, Attention, Residual, affine
 from glassformer.nn.config import ADDED_POSITIONS, BlockShape, Config
 from glassformer.nn.trace import UNSEEN, Here, Hook, Look, NamesFilter, Trace, edits_by_name, select
 
 Tokens: TypeAlias = Int[Tensor, "batch pos"]
-Residual: TypeAlias = Float[Tensor, "batch pos width"]
-PerHead: TypeAlias = Float[Tensor, "batch pos head head_width"]
-Apart: TypeAlias = Float[Tensor, "batch pos head width"]
-"""The residual stream once for every head, so that each may read, or write, something of its own."""
-Pattern: TypeAlias = Float[Tensor, "batch head query key"]
 Logits: TypeAlias = Float[Tensor, "batch pos output"]
 Places: TypeAlias = Int[Tensor, " pos"]
 Input: TypeAlias = Tokens | Residual
@@ -65,90 +62,6 @@ class PosEmbed(nn.Module):
         """The same vectors for every sequence of the batch, from position `first` on, or at the places told."""
         where = first if isinstance(first, Tensor) else slice(first, first + tokens.shape[1])
         return self.W_pos[where].expand(tokens.shape[0], -1, -1)
-
-
-class Attention(nn.Module):
-    """Every position asks (query), every position it may see answers (key) and is read (value)."""
-
-    def __init__(self, config: Config, shape: BlockShape) -> None:
-        super().__init__()
-        self.config, self.shape = config, shape
-        heads, width, head_width = shape.heads, config.width, shape.head_width
-        self.W_Q = nn.Parameter(torch.empty(heads, width, head_width))
-        self.W_K = nn.Parameter(torch.empty(heads, width, head_width))
-        self.W_V = nn.Parameter(torch.empty(heads, width, head_width))
-        self.W_O = nn.Parameter(torch.empty(heads, head_width, width))
-        self.b_Q = nn.Parameter(torch.empty(heads, head_width))
-        self.b_K = nn.Parameter(torch.empty(heads, head_width))
-        self.b_V = nn.Parameter(torch.empty(heads, head_width))
-        self.b_O = nn.Parameter(torch.empty(width))
-        self.scale = 1 / math.sqrt(head_width) if config.scaled else 1.0
-
-    def forward(self, x: Residual | tuple[Apart, Apart, Apart], here: Here) -> Residual:
-        """What each position reads, summed over heads."""
-        q, k, v = self.project(x) if isinstance(x, Tensor) else self.project_apart(*x)
-        q, k, v = here("hook_q", q), here("hook_k", k), here("hook_v", v)
-        if self.config.positions == "rotary":
-            angles = positions.rotary_angles(q.shape[1], self.shape.head_width).to(q.device)
-            q = here("hook_rot_q", positions.rotate(q, angles))
-            k = here("hook_rot_k", positions.rotate(k, angles))
-        if self.config.attention == "hardmax" or here.wants("hook_attn_scores") or here.wants("hook_pattern"):
-            z = self.mix_in_the_open(q, k, v, here)
-        else:
-            z = self.mix(q, k, v)
-        z = here("hook_z", z)
-        if here.wants("hook_result"):
-            return here("hook_result", torch.einsum("bphk,hkw->bphw", z, self.W_O)).sum(2) + self.b_O
-        return affine(z.flatten(2), self.W_O.flatten(0, 1), self.b_O)
-
-    def project(self, x: Residual) -> tuple[PerHead, PerHead, PerHead]:
-        """Queries, keys and values of all heads in one matrix product."""
-        weights = torch.cat([self.W_Q, self.W_K, self.W_V]).permute(1, 0, 2).flatten(1)
-        biases = torch.cat([self.b_Q, self.b_K, self.b_V]).flatten()
-        qkv = torch.addmm(biases, x.flatten(0, 1), weights)
-        q, k, v = qkv.view(*x.shape[:2], 3, self.shape.heads, self.shape.head_width).unbind(2)
-        return q, k, v
-
-    def project_apart(self, q: Apart, k: Apart, v: Apart) -> tuple[PerHead, PerHead, PerHead]:
-        """The same where each head's query, key and value have a stream of their own to read."""
-        parts = ((q, self.W_Q, self.b_Q), (k, self.W_K, self.b_K), (v, self.W_V, self.b_V))
-        q, k, v = (torch.einsum("bphw,hwk->bphk", x, weight) + bias for x, weight, bias in parts)
-        return q, k, v
-
-    def mix(self, q: PerHead, k: PerHead, v: PerHead) -> PerHead:
-        """The values, mixed by softmaxed scores that are never written down."""
-        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
-        bias = self.score_bias(q.shape[2], q)
-        causal = self.config.causal and bias is None
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=causal, scale=self.scale).transpose(
-            1, 2
-        )
-
-    def mix_in_the_open(self, q: PerHead, k: PerHead, v: PerHead, here: Here) -> PerHead:
-        """The same with the scores and the pattern there to be seen and changed."""
-        q, k, v = q.transpose(1, 2) * self.scale, k.transpose(1, 2), v.transpose(1, 2)
-        scores = q @ k.transpose(-2, -1)
-        bias = self.score_bias(q.shape[2], q)
-        if bias is not None:
-            scores += bias
-        elif self.config.causal:
-            scores.masked_fill_(future(q.shape[2], q.device), -torch.inf)
-        pattern = here("hook_pattern", self.normalise(here("hook_attn_scores", scores)))
-        return (pattern @ v).transpose(1, 2)
-
-    def normalise(self, scores: Pattern) -> Pattern:
-        """Scores to weights: softmax, or all weight on the largest score (shared in a tie)."""
-        if self.config.attention == "softmax":
-            return scores.softmax(-1)
-        largest = (scores == scores.amax(-1, keepdim=True)).to(scores.dtype)
-        return largest / largest.sum(-1, keepdim=True)
-
-    def score_bias(self, length: int, like: Tensor) -> Float[Tensor, "head query key"] | None:
-        """What ALiBi adds to the scores, with the mask in it."""
-        if self.config.positions != "alibi":
-            return None
-        bias = positions.alibi_bias(self.shape.heads, length).to(like)
-        return bias.masked_fill_(future(length, like.device), -torch.inf) if self.config.causal else bias
 
 
 class MLP(nn.Module):
@@ -212,8 +125,21 @@ class Norm(nn.Module):
         return here("hook_normalized", normalized)
 
 
+class Gate(nn.Module):
+    """Highway (Srivastava et al. 2015): y = g ⊙ f(x) + (1 − g) ⊙ x, g = σ(x W + b), and b begins at −1."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.W_G = nn.Parameter(torch.empty(config.width, config.width))
+        self.b_G = nn.Parameter(torch.empty(config.width))
+
+    def forward(self, x: Residual, added: Residual) -> Residual:
+        """Somewhere between both."""
+        return x + affine(x, self.W_G, self.b_G).sigmoid() * (added - x)
+
+
 class Block(nn.Module):
-    """Attention, then an MLP, each added to the residual stream; either may be absent."""
+    """Attention, then an MLP, each added to the residual stream, or joined to it otherwise; either may be absent."""
 
     def __init__(self, config: Config, shape: BlockShape) -> None:
         super().__init__()
@@ -222,22 +148,32 @@ class Block(nn.Module):
         self.mlp = MLP(config, shape) if shape.mlp else None
         self.ln1 = Norm(config) if self.attn and config.norm != "none" else None
         self.ln2 = Norm(config) if self.mlp and config.norm != "none" else None
+        gated, self.skips = config.skip == "highway", config.skip != "none"
+        self.gate1, self.gate2 = (Gate(config) if half and gated else None for half in (self.attn, self.mlp))
 
-    def forward(self, x: Residual, here: Here) -> Residual:
+    def forward(self, x: Residual, here: Here, told: Told | None = None) -> Residual:
         """Pre-norm: x + f(norm(x)). Post-norm: norm(x + f(x)). No norm: x + f(x)."""
         x = here("hook_resid_pre", x)
         if self.attn:
             read = self.read_by_heads(x, here)
-            x = here("hook_resid_mid", x + here("hook_attn_out", self.attn(read, here.inside("attn."))))
+            added = here("hook_attn_out", self.attn(read, here.inside("attn."), told))
+            x = here("hook_resid_mid", self.joined(x, added, self.gate1))
             x = self.ln1(x, here.inside("ln1.")) if self.ln1 and self.post else x
         if self.mlp:
             read = here("hook_mlp_in", x)
             read = self.ln2(read, here.inside("ln2.")) if self.ln2 and self.pre else read
-            x = x + here("hook_mlp_out", self.mlp(read, here.inside("mlp.")))
+            x = self.joined(x, here("hook_mlp_out", self.mlp(read, here.inside("mlp."))), self.gate2)
         x = here("hook_resid_post", x)
         if self.ln2 and self.post:
             x = here("hook_normalized_resid_post", self.ln2(x, here.inside("ln2.")))
         return x
+
+    def joined(self, x: Residual, added: Residual, gate: Gate | None) -> Residual:
+        """The stream with what was added to it; without skip connections that stands in its place."""
+        if gate:
+            mixed: Residual = gate(x, added)
+            return mixed
+        return x + added if self.skips else added
 
     def read_by_heads(self, x: Residual, here: Here) -> Residual | tuple[Apart, Apart, Apart]:
         """The stream as attention reads it: apart for each head's query, key and value if somebody looks there."""
@@ -281,18 +217,20 @@ class Transformer(nn.Module):
         logits: Logits = self.unembed(self.read(tokens, here, first))
         return logits
 
-    def read(self, tokens: Input, here: Here = UNSEEN, first: int | Places = 0) -> Residual:
-        """All but the last step: the vectors that the logits are read off."""
+    def read(self, tokens: Input, here: Here = UNSEEN, first: int | Places = 0, told: Told | None = None) -> Residual:
+        """All but the last step: the vectors that the logits are read off; who trains also asks what scores tell."""
         self.check_tokens(tokens, first)
+        if told is not None:
+            told.reach = "onward" if self.config.causal else "all"
         x = here("hook_embed", tokens if tokens.is_floating_point() else self.embed(tokens))
         if self.pos_embed:
             x = x + here("hook_pos_embed", self.pos_embed(tokens, first))
-        return self.go_on(x, here)
+        return self.go_on(x, here, told=told)
 
-    def go_on(self, x: Residual, here: Here = UNSEEN, begin: int = 0) -> Residual:
+    def go_on(self, x: Residual, here: Here = UNSEEN, begin: int = 0, told: Told | None = None) -> Residual:
         """From the stream that enters block `begin` to the vectors that the logits are read off."""
         for i, block in enumerate(self.blocks[begin:], start=begin):
-            x = block(x, here.inside(f"blocks.{i}."))
+            x = block(x, here.inside(f"blocks.{i}."), told)
         return self.ln_final(x, here.inside("ln_final.")) if self.ln_final else x
 
     # -- looking inside --------------------------------------------------------------------------------
@@ -346,11 +284,18 @@ class Transformer(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters())
 
     def initialise(self) -> None:
-        """GPT-2's start: small normal weights, smaller where they add to the stream; gains 1, biases 0."""
+        """GPT-2's start: small normal weights, smaller where they add to the stream; gains 1, biases 0.
+
+        Other scores than dot products have begun in their own way.
+        """
         depth_scale = 1 / math.sqrt(max(1, 2 * len(self.blocks)))
         for name, parameter in self.named_parameters():
             kind = name.split(".")[-1] if "_mid" not in name else name.split(".")[-2]
-            if kind == "w":
+            if ".score." in name:
+                continue
+            if kind == "b_G":
+                nn.init.constant_(parameter, -1.0)
+            elif kind == "w":
                 nn.init.ones_(parameter)
             elif kind.startswith("b"):
                 nn.init.zeros_(parameter)
@@ -381,16 +326,6 @@ class Transformer(nn.Module):
         if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.config.vocab:
             low, high = int(tokens.min()), int(tokens.max())
             raise InputError(f"tokens from {low} to {high} do not fit the vocabulary 0 … {self.config.vocab - 1}")
-
-
-def affine(x: Float[Tensor, "batch pos a"], weight: Float[Tensor, "a b"], bias: Float[Tensor, " b"]) -> Tensor:
-    """x·W + b at every position."""
-    return torch.addmm(bias, x.flatten(0, 1), weight).view(*x.shape[:2], weight.shape[1])
-
-
-def future(length: int, device: torch.device) -> Bool[Tensor, "query key"]:
-    """Which keys lie after the query: what a causal model may not see."""
-    return torch.ones(length, length, dtype=torch.bool, device=device).triu_(1)
 
 
 def block_hook_names(block: Block, config: Config) -> Sequence[str]:

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Int
-from torch import Tensor, nn
+from torch import nn
 
 from glassformer.errors import InputError, whole_number
+from glassformer.lineage.readers import parted
+from glassformer.lineage.scores import Told
+from glassformer.nn.attention import Residual
 from glassformer.nn.config import Config
-from glassformer.nn.transformer import Logits, Residual, Tokens, Transformer, Unembed
+from glassformer.nn.transformer import Logits, Tokens, Transformer, Unembed
 
 
 @dataclass(frozen=True)
@@ -74,24 +76,14 @@ class Translator(nn.Module):
         logits: Logits = self.unembed(self.read(tokens))
         return logits
 
-    def read(self, tokens: Tokens) -> Residual:
+    def read(self, tokens: Tokens, told: Told | None = None) -> Residual:
         """The decoder's vectors that the logits are read off."""
-        source, target = self.parted(tokens)
+        source, target = parted(tokens, self.config.separator)
         vectors = torch.cat([self.encoder(source), self.decoder.embed(target)], dim=1)
         behind = self.config.encoder.context + torch.arange(target.shape[1])
-        return self.decoder.read(vectors, first=torch.cat([torch.arange(source.shape[1]), behind]))
+        return self.decoder.read(vectors, first=torch.cat([torch.arange(source.shape[1]), behind]), told=told)
 
     @property
     def unembed(self) -> Unembed:
         """From the decoder's vectors to logits."""
         return self.decoder.unembed
-
-    def parted(self, tokens: Tokens) -> tuple[Int[Tensor, "batch source"], Int[Tensor, "batch target"]]:
-        """Source and translation."""
-        ends = (tokens[0] == self.config.separator).nonzero()
-        if not len(ends):
-            raise InputError(f"no token {self.config.separator} says where the source ends")
-        first = int(ends[0]) + 1
-        if not bool((tokens[:, first - 1] == self.config.separator).all()):
-            raise InputError("the sources of a batch have one length")
-        return tokens[:, :first], tokens[:, first:]

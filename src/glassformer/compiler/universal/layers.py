@@ -23,8 +23,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from glassformer.nn import BlockShape, Config, Transformer
+from glassformer.nn.attention import Attention, affine
 from glassformer.nn.trace import UNSEEN
-from glassformer.nn.transformer import MLP, Attention, Block, affine
+from glassformer.nn.transformer import MLP, Block
 
 SHARPNESS: Final = 256.0
 """λδ²: scores differ by at least half of it, and e^−128 is nothing beside 1 in float64."""
