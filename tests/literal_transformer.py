@@ -46,16 +46,24 @@ class Literal:
         x = self.at(name + "hook_resid_pre", x)
         if shape.heads:
             inside = self.norm(x, name + "ln1.") if pre else x
-            x = x + self.at(name + "hook_attn_out", self.attention(inside, i))
+            x = self.joined(x, self.at(name + "hook_attn_out", self.attention(inside, i)), name + "gate1.")
             x = self.at(name + "hook_resid_mid", x)
             x = self.norm(x, name + "ln1.") if post else x
         if shape.mlp:
             inside = self.norm(x, name + "ln2.") if pre else x
-            x = x + self.at(name + "hook_mlp_out", self.mlp(inside, i))
+            x = self.joined(x, self.at(name + "hook_mlp_out", self.mlp(inside, i)), name + "gate2.")
         x = self.at(name + "hook_resid_post", x)
         if post and shape.mlp:
             x = self.at(name + "hook_normalized_resid_post", self.norm(x, name + "ln2."))
         return x
+
+    def joined(self, x: Tensor, added: Tensor, gate: str) -> Tensor:
+        if self.config.skip == "none":
+            return added
+        if self.config.skip == "residual":
+            return x + added
+        carried = 1 / (1 + torch.exp(x @ self.weights[gate + "W_G"] + self.weights[gate + "b_G"]))
+        return carried * x + (1 - carried) * added
 
     def norm(self, x: Tensor, name: str) -> Tensor:
         if self.config.norm == "layer":
@@ -68,16 +76,22 @@ class Literal:
         shape, name = self.config.blocks[i], f"blocks.{i}.attn."
         project = {}
         for part in "QKV":
+            each = len(self.weights[name + "W_Q"]) // len(self.weights[name + "W_" + part])
             per_head = [
-                x @ weight + bias
-                for weight, bias in zip(self.weights[name + "W_" + part], self.weights[name + "b_" + part], strict=True)
+                x @ self.weights[name + "W_" + part][h // each] + self.weights[name + "b_" + part][h // each]
+                for h in range(shape.heads)
             ]
             project[part] = self.at(name + "hook_" + part.lower(), torch.stack(per_head, dim=2))
         if self.config.positions == "rotary":
             project["Q"] = self.at(name + "hook_rot_q", rotated(project["Q"]))
             project["K"] = self.at(name + "hook_rot_k", rotated(project["K"]))
-        scores = torch.einsum("bqhd,bkhd->bhqk", project["Q"], project["K"])
-        scores = scores / math.sqrt(shape.head_width) if self.config.scaled else scores
+        if self.config.score == "additive":
+            w, u, v = (self.weights[f"{name}score.{part}"] for part in "WUv")
+            asks, answers = (torch.einsum("bphd,hde->bhpe", project[p], m) for p, m in (("Q", w), ("K", u)))
+            scores = ((asks[:, :, :, None] + answers[:, :, None]).tanh() * v[:, None, None]).sum(-1)
+        else:
+            scores = torch.einsum("bqhd,bkhd->bhqk", project["Q"], project["K"])
+            scores = scores / math.sqrt(shape.head_width) if self.config.scaled else scores
         length = x.shape[1]
         for q in range(length):
             for k in range(length):

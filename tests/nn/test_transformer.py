@@ -26,6 +26,10 @@ CONFIGS = {
     "rotary": replace(BASE, positions="rotary"),
     "ALiBi": replace(BASE, positions="alibi"),
     "bidirectional ALiBi": replace(BASE, positions="alibi", causal=False),
+    "no skips": replace(BASE, skip="none", blocks=UNEVEN[:2]),
+    "highways, pre layer norm": replace(BASE, skip="highway", norm="layer"),
+    "heads that share keys and values": replace(BASE, blocks=(BlockShape(4, 4, (7,), 2), BlockShape(3, 6, (5,), 1))),
+    "additive scores": replace(BASE, score="additive"),
     "piecewise": replace(BASE, activation="piecewise", pieces=PiecewiseLinear((-0.5, 0.4), (0.1, -2, 1), (0, 0.3, 1))),
 }
 TOKENS = torch.tensor([[4, 0, 1, 3, 2, 2, 0], [1, 1, 0, 4, 2, 3, 3]])

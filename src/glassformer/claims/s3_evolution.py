@@ -15,7 +15,8 @@ from typing import Final
 
 from glassformer.learn.cluster import cores
 from glassformer.learn.fetching import place_of
-from glassformer.studies.evolution import Learned, Scale, Told, Verdict, measure, train_all, verdicts
+from glassformer.studies.evolution import Learned, Scale, Told, measure, train_all, verdicts
+from glassformer.studies.verdict import Verdict
 
 SCALE: Final = Scale()
 

@@ -12,12 +12,11 @@ from torch import Tensor
 
 from glassformer.learn.batch import NOT_ASKED, Batch
 from glassformer.learn.objectives import Reading
-from glassformer.learn.tasks import Following, Task
+from glassformer.learn.tasks import FlipFlopLanguage, Following, Task
 from glassformer.learn.transductions import Transduction
 from glassformer.nn.files import Model
 
-WORDS_AT_ONCE: Final = 128
-ALIKE_AT_ONCE: Final = 16
+AT_ONCE: Final = {Following: 128, FlipFlopLanguage: 128, Transduction: 32, Reading: 16}
 """Sentences, and sequences, of a batch have one length: few of each, so that there are many lengths."""
 
 
@@ -33,7 +32,7 @@ def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score
     """The score on fresh words, or sentences that were held out; a model with a scratchpad writes it itself."""
     if isinstance(task, Reading):
         task = task.held_out()
-    at_once = ALIKE_AT_ONCE if isinstance(task, Reading | Transduction) else WORDS_AT_ONCE
+    at_once = AT_ONCE[type(task)]
     rng = np.random.default_rng([seed, words, 1])
     wrong, asked, whole = 0, 0, 0
     was_training = model.training

@@ -217,14 +217,17 @@ def run_here(
 
 
 def results_of(
-    sweeps: Mapping[Key, Sweep], store: Path, processes: int, watch: Watch | None = None
+    sweeps: Mapping[Key, Sweep], store: Path, processes: int, watch: Watch | None = None, folder: Path | None = None
 ) -> dict[Key, list[dict[str, Any]]]:
-    """The results of several sweeps, after training here whatever of them is not in the store yet."""
+    """The results of several sweeps, after training here whatever of them is not in the store yet.
+
+    Runs are kept, with their models, in the folder if there is one.
+    """
     everything = Sweep({trial: settings for sweep in sweeps.values() for trial, settings in sweep.trials.items()})
     kept = Store(store)
     try:
         kept.add(everything.trials.items())
-        run_here(everything, kept, processes, watch=watch)
+        run_here(everything, kept, processes, folder, watch)
         for row in kept.rows(everything.ids):
             if row.status != "done":
                 why = (row.result or {}).get("error", "it was not finished")

@@ -79,15 +79,17 @@ def interleaved(keys: Rows, values: Rows) -> Rows:
     return np.stack([keys, values], axis=2).reshape(len(keys), -1)
 
 
-MONTHS: Final = tuple(datetime.date(2000, month, 1).strftime("%B").lower() for month in range(1, 13))
-DAYS: Final = tuple(datetime.date(2001, 1, day).strftime("%A").lower() for day in range(1, 8))
+MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 FORMATS: Final[tuple[Callable[[datetime.date], str], ...]] = (
     lambda d: f"{d.day} {MONTHS[d.month - 1]} {d.year}",
     lambda d: f"{MONTHS[d.month - 1]} {d.day}, {d.year}",
     lambda d: f"{d.day} {MONTHS[d.month - 1][:3]} {d.year}",
     lambda d: f"{MONTHS[d.month - 1][:3]} {d.day}, {d.year}",
-    lambda d: f"{DAYS[d.weekday()]}, {MONTHS[d.month - 1]} {d.day}, {d.year}",
-    lambda d: f"{DAYS[d.weekday()][:3]} {d.day} {MONTHS[d.month - 1][:3]} {d.year}",
+    lambda d: f"{DAYS[d.weekday()]} {d.day} {MONTHS[d.month - 1][:3]} {d.year}",
     lambda d: f"{d.day}.{d.month}.{d.year}",
     lambda d: f"{d.month}/{d.day:02}/{d.year % 100:02}",
 )
@@ -132,6 +134,8 @@ class Transduction:
     letters: int = 16
     distance: int | None = None
     """Of recall: how many pairs from the end the one is that is asked for; any if not told."""
+    inside: bool = False
+    """Whether what is asked for is known at the end of the source already, so that one reader sees all of it."""
 
     def __post_init__(self) -> None:
         if self.sequence not in WAYS:
@@ -144,6 +148,8 @@ class Transduction:
         if self.sequence in ("recall", "fetch"):
             keys_and_values(np.random.default_rng(0), 1, self.length, self.letters, 1)
             keys_and_values(np.random.default_rng(0), 1, self.least, self.letters, 1)
+        if not isinstance(self.inside, bool) or (self.inside and self.sequence not in ("recall", "fetch")):
+            raise InputError("inside is true or false, and only of recall and fetch, which ask for something")
         if self.distance is not None:
             if self.sequence != "recall":
                 raise InputError("a distance is for recall: how many pairs from the end the one asked for is")
@@ -187,7 +193,8 @@ class Transduction:
         length = LONGEST_DATE if self.sequence == "dates" else length
         source, prompt, answer = WAYS[self.sequence](rng, words, length, self.letters, self.distance)
         end = np.full((words, 1), self.separator)
-        begun = np.concatenate([source, end, end + 1 if prompt is None else prompt], axis=1)
+        start = end + 1 if prompt is None else prompt
+        begun = np.concatenate([source, *((start, end, end + 1) if self.inside else (end, start))], axis=1)
         tokens = np.concatenate([begun, answer[:, :-1]], axis=1).astype(np.int64)
         targets = np.full(tokens.shape, NOT_ASKED)
         targets[:, begun.shape[1] - 1 :] = answer

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,9 @@ import torch
 
 from glassformer.automata import machine
 from glassformer.errors import InputError
+from glassformer.learn import corpora
 from glassformer.learn.architecture import Architecture
+from glassformer.learn.objectives import Reading, text_of, tokeniser_of
 from glassformer.learn.tasks import FlipFlopLanguage, Following, Task, task_to_json
 from glassformer.learn.trainer import Settings, train
 from glassformer.learn.transductions import WAYS, Transduction
@@ -54,6 +57,8 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
 def task_of(values: Mapping[str, Any]) -> Task:
     """The task that plain values describe."""
     rest = dict(values)
+    if "text" in rest:
+        return reading_of(**{"corpus": rest.pop("text"), **rest})
     if "sequence" in rest:
         transduction: Transduction = _made_of(Transduction, rest, "task")
         return transduction
@@ -63,12 +68,21 @@ def task_of(values: Mapping[str, Any]) -> Task:
         rest["letters"] = tuple(rest["letters"])
     spec = rest.pop("machine", None)
     if not isinstance(spec, str):
-        raise InputError(f"a task needs a machine (a spec, or {FLIP_FLOP!r}), or a sequence (one of {', '.join(WAYS)})")
+        raise InputError(
+            f"a task needs a machine (a spec, or {FLIP_FLOP!r}), a sequence (one of {', '.join(WAYS)}) or a text"
+        )
     if spec == FLIP_FLOP:
         language: FlipFlopLanguage = _made_of(FlipFlopLanguage, rest, "task")
         return language
     following: Following = _made_of(Following, {"machine": machine(spec), **rest}, "task")
     return following
+
+
+@lru_cache(maxsize=4)
+def reading_of(corpus: str, objective: str, vocab: int = 1000, longest: int = 24) -> Reading:
+    """A text to be read; the same for the same values."""
+    loaded = corpora.load(corpus, parallel=objective == "mt")
+    return Reading(text_of(loaded, tokeniser_of(loaded, vocab), longest), objective)
 
 
 def _made_of(kind: Any, values: Mapping[str, Any], part: str) -> Any:

@@ -391,18 +391,21 @@ class Predicted(Windowed):
 class Linear(Dot):
     """c = φ(q)·(Σ φ(kᵢ)ᵀvᵢ) / φ(q)·Σ φ(kᵢ), φ = elu + 1: sums that no query enters, and no weight is written down.
 
-    The weights that there would be are softmax(log φ(q)·φ(k)); they are made only if somebody looks.
+    The weights that there would be are softmax(log φ(q)·φ(k)); they are made for those who look, or if it is less work.
     """
 
     source: ClassVar[str] = "Katharopoulos et al. 2020"
 
     def score(self, q: Queries, k: Keys, env: Environment) -> Scores:
-        """Only for those who look."""
+        """Logarithms, of which softmax makes the weights."""
         return (positive(q) @ positive(k).transpose(-2, -1)).log()
 
     def forward(self, q: Queries, k: Keys, v: Values, env: Environment) -> Read:
-        """In time and room that grow with the length, not its square; other masks than a causal one need weights."""
-        causal = env.causal and q.shape[2] == k.shape[2]
+        """In time and room that grow with the length, not its square; other masks than a causal one need weights.
+
+        Causal sums are one matrix for each key, which is more than one weight for each pair where there are few keys.
+        """
+        causal = env.causal and q.shape[2] == k.shape[2] > k.shape[3] * v.shape[3]
         if env.mask is not None and not causal:
             return super().forward(q, k, v, env)
         q, k = positive(q), positive(k)

@@ -86,7 +86,7 @@ class Attention(nn.Module):
         )
         return q, k, v
 
-    def of_all(self, shared: PerHead) -> PerHead:
+    def of_all(self, shared: Float[Tensor, "batch pos group head_width"]) -> PerHead:
         """Every head with the keys, or values, of its group."""
         if self.shape.groups is None:
             return shared

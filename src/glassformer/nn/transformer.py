@@ -286,6 +286,7 @@ class Transformer(nn.Module):
     def initialise(self) -> None:
         """GPT-2's start: small normal weights, smaller where they add to the stream; gains 1, biases 0.
 
+        Where nothing is added to the stream, weights keep the size of what they multiply, so that it does not fade.
         Other scores than dot products have begun in their own way.
         """
         depth_scale = 1 / math.sqrt(max(1, 2 * len(self.blocks)))
@@ -300,7 +301,9 @@ class Transformer(nn.Module):
             elif kind.startswith("b"):
                 nn.init.zeros_(parameter)
             else:
-                nn.init.normal_(parameter, std=0.02 * (depth_scale if kind in ("W_O", "W_out") else 1))
+                small = 0.02 * (depth_scale if kind in ("W_O", "W_out") else 1)
+                keeping = self.config.skip != "residual" and name.startswith("blocks.")
+                nn.init.normal_(parameter, std=1 / math.sqrt(parameter.shape[-2]) if keeping else small)
 
     def check_tokens(self, tokens: Input, first: int | Places = 0) -> None:
         """Refuse what cannot be embedded."""

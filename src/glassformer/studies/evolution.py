@@ -45,6 +45,7 @@ from glassformer.measure.similarity import ENOUGH, Moments, Similarity
 from glassformer.nn import Transformer, files
 from glassformer.nn.translator import reader_of
 from glassformer.report.chart import Panel, draw_charts
+from glassformer.studies.verdict import Verdict
 from glassformer.wording import counted
 
 Curve = dict[str, float]
@@ -319,15 +320,6 @@ class Evolution:
             panel("PWCCA distance from the layer before", self.changes),
         ]
         return draw_charts(panels, "How meaning moves through the layers", "")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a claim held here, and by what number."""
-
-    claim: str
-    said: str
-    holds: bool
 
 
 def verdicts(found: Evolution) -> list[Verdict]:

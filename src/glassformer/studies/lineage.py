@@ -1,0 +1,291 @@
+"""The family side by side: every attention in a recurrent reader, and in the block of the one Transformer.
+
+Each member learns to change sequences, with as many parameters and steps as the others, by several seeds. What the
+story says (without attention distance kills, attention repairs it, many heads beat one where several things must be
+fetched) is then read off the numbers, and so is what contradicts it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import torch
+
+from glassformer.learn.architecture import Architecture
+from glassformer.learn.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.learn.trial import task_of
+from glassformer.report.chart import Panel, draw_charts
+from glassformer.report.heatmap import draw_heatmap
+from glassformer.studies.verdict import Verdict
+
+Values: TypeAlias = Mapping[str, Any]
+RNN, BLOCK = "rnn", "block"
+
+READERS: Final[dict[str, Values]] = {
+    "none": {"score": "none"},
+    "hard": {"score": "hard"},
+    "additive": {"score": "additive"},
+    "additive, before the step": {"score": "additive", "place": "before"},
+    "dot": {"score": "dot"},
+    "dot, fed to the next step": {"score": "dot", "feeding": True},
+    "general": {"score": "general"},
+    "concat": {"score": "concat"},
+    "location": {"score": "location"},
+    "local-m": {"score": "general", "window": "local-m"},
+    "local-p": {"score": "general", "window": "local-p"},
+    "LSTMN, no other": {"score": "none", "cell": "lstmn"},
+    "decomposable": {"score": "decomposable"},
+    "structured, 4 hops": {"score": "structured", "heads": 4},
+    "intra-temporal": {"score": "intra-temporal"},
+    "intra-temporal and -decoder": {"score": "intra-temporal", "intra": True},
+    "scaled dot": {"score": "scaled dot"},
+    "multi-head": {"score": "scaled dot", "heads": 4},
+    "multi-query": {"score": "scaled dot", "heads": 4, "groups": 1},
+    "grouped-query": {"score": "scaled dot", "heads": 4, "groups": 2},
+    "linear": {"score": "linear"},
+    "rotary": {"score": "rotary"},
+    "alibi": {"score": "alibi"},
+}
+"""All of them in a recurrent encoder and decoder, by name, in the order in which they came."""
+CORE: Final = ("none", "hard", "additive", "dot", "location", "scaled dot", "multi-head", "linear")
+"""Those that learn every task; the others learn to reverse."""
+BLOCKS: Final[dict[str, Values]] = {
+    "additive": {"score": "additive", "heads": 1},
+    "dot": {"score": "dot", "heads": 1},
+    "general": {"score": "general", "heads": 1},
+    "scaled dot": {"heads": 1},
+    "multi-head": {"heads": 4},
+    "multi-query": {"heads": 4, "groups": 1},
+    "grouped-query": {"heads": 4, "groups": 2},
+    "linear": {"score": "linear", "heads": 4},
+    "rotary": {"heads": 4, "positions": "rotary"},
+    "alibi": {"heads": 4, "positions": "alibi"},
+}
+"""Those that are told apart in the block of a Transformer, with learned positions if not said otherwise."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A task, how long it is learned, and on what else it is tested."""
+
+    task: Values
+    steps: int
+    tests: Mapping[str, Values]
+
+
+PAIRS: Final = (2, 4, 6, 8)
+IN_THE_BLOCK: Final = "reverse, up to 8"
+LONGER: Final = {"longer": {"length": 18, "shortest": 18}}
+LESSONS: Final[dict[str, Lesson]] = {
+    "copy": Lesson({"sequence": "copy", "length": 12, "shortest": 4}, 400, LONGER),
+    "reverse": Lesson({"sequence": "reverse", "length": 12, "shortest": 4}, 500, LONGER),
+    "sort": Lesson({"sequence": "sort", "length": 12, "shortest": 4}, 500, LONGER),
+    "recall": Lesson(
+        {"sequence": "recall", "length": max(PAIRS), "shortest": min(PAIRS)},
+        400,
+        {f"{n} pairs": {"length": n, "shortest": n, "distance": n} for n in PAIRS},
+    ),
+    IN_THE_BLOCK: Lesson(
+        {"sequence": "reverse", "length": 8, "shortest": 4}, 500, {"longer": {"length": 12, "shortest": 12}}
+    ),
+    "fetch": Lesson({"sequence": "fetch", "length": 4}, 400, {}),
+    "dates": Lesson({"sequence": "dates"}, 400, {}),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is trained: which members on which tasks, with how many parameters, by how many seeds."""
+
+    readers: Mapping[str, Sequence[str]]
+    """For each task the members that learn it in a recurrent reader."""
+    blocks: Sequence[str]
+    """Members that learn to reverse in the block of a Transformer."""
+    seeds: int = 3
+    parameters: int = 60_000
+    hurry: int = 1
+    """Steps are divided by this."""
+
+    def cases(self) -> dict[tuple[str, str, str], Sweep]:
+        """The trainings of each host, task and member."""
+        asked = [(RNN, task, name) for task, names in self.readers.items() for name in names]
+        asked += [(BLOCK, IN_THE_BLOCK, name) for name in self.blocks]
+        return {case: self.sweep(*case) for case in asked}
+
+    def sweep(self, host: str, task: str, name: str) -> Sweep:
+        """All seeds of one member on one task."""
+        lesson = LESSONS[task]
+        steps = lesson.steps // self.hurry
+        training = {"steps": steps, "seed": list(range(self.seeds)), "evaluate_every": max(1, steps // 8)}
+        values = {
+            "task": dict(lesson.task),
+            "model": self.model(host, task, name),
+            "training": training | {"learning_rate": 3e-3, "evaluation_words": 128},
+            "tests": {test: dict(changes) for test, changes in lesson.tests.items()},
+        }
+        return sweep_of(values, f"{name} on {task}")
+
+    def model(self, host: str, task: str, name: str) -> dict[str, Any]:
+        """A member in its host, as wide as the number of parameters allows."""
+        own = {"kind": "rnn", **READERS[name]} if host == RNN else {"layers": 2, **BLOCKS[name]}
+        return {**own, "width": widest(own, LESSONS[task], self.parameters)}
+
+
+LAPTOP: Final = Plan(
+    {task: tuple(READERS) if task == "reverse" else CORE for task in LESSONS if task != IN_THE_BLOCK}, tuple(BLOCKS)
+)
+QUICK: Final = Plan(
+    {"reverse": ("none", "additive", "scaled dot"), "recall": ("none", "additive")},
+    ("additive", "scaled dot"),
+    seeds=1,
+    parameters=30_000,
+    hurry=2,
+)
+
+
+def widest(model: Values, lesson: Lesson, parameters: int) -> int:
+    """The width, a multiple of 8, at which a model comes nearest to a number of parameters."""
+    task = task_of(lesson.task)
+    with torch.device("meta"):
+        counts = {
+            width: sum(p.numel() for p in Architecture(**model, width=width).model(task, 0).parameters())
+            for width in range(16, 129, 8)
+        }
+    return min(counts, key=lambda width: abs(counts[width] - parameters))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One member on one task: the medians of its seeds, and how far these are apart."""
+
+    width: int
+    accuracy: float
+    spread: float
+    whole: float
+    tests: dict[str, float]
+    reached: int | None
+    """The median step at which 99 % were right; none if most seeds did not get there."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Family:
+    """The whole bench."""
+
+    rows: dict[tuple[str, str, str], Row]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The same as plain values."""
+        return [
+            {"host": host, "task": task, "member": name, **vars(row)} for (host, task, name), row in self.rows.items()
+        ]
+
+    def of(self, host: str, task: str) -> dict[str, Row]:
+        """The rows of one task."""
+        return {name: row for (at, what, name), row in self.rows.items() if (at, what) == (host, task)}
+
+    @property
+    def tasks(self) -> list[str]:
+        """Those that recurrent readers learned."""
+        return list(dict.fromkeys(task for host, task, _ in self.rows if host == RNN))
+
+    def draw(self) -> str:
+        """Accuracy of every reader on every task that it learned."""
+        names = [name for name in CORE if any((RNN, task, name) in self.rows for task in self.tasks)]
+        values = [
+            [self.rows[RNN, t, n].accuracy if (RNN, t, n) in self.rows else 0.0 for t in self.tasks] for n in names
+        ]
+        return draw_heatmap(values, names, self.tasks, "Right answers in a recurrent reader, by what it attends with")
+
+    def draw_distance(self) -> str:
+        """Recall by distance."""
+        lines = {
+            name: [(float(test.split()[0]), value) for test, value in row.tests.items()]
+            for name, row in self.of(RNN, "recall").items()
+        }
+        panel = Panel("the first of so many pairs is asked for", "pairs back", lines)
+        return draw_charts([panel], "What distance does to memory", "accuracy")
+
+    def verdicts(self) -> list[Verdict]:
+        """What the story says, and what was seen; only of what was trained."""
+        found = [_distance(self.of(RNN, "recall")), _repaired(self), _heads(self), _inverted(self)]
+        return [verdict for verdict in found if verdict is not None]
+
+
+def family(plan: Plan, store: Path, processes: int, watch: Watch | None = None) -> Family:
+    """Train whatever of the plan is not in the store yet, and put the rows together."""
+    cases = plan.cases()
+    results = results_of(cases, store, processes, watch)
+    return Family({case: _row(found, plan.model(*case)["width"]) for case, found in results.items()})
+
+
+def _row(results: Sequence[Values], width: int) -> Row:
+    accuracies = [float(result["accuracy"]) for result in results]
+    reached = sorted(float("inf") if r["reached"] is None else float(r["reached"]) for r in results)
+    middle = statistics.median_low(reached)
+    return Row(
+        width=width,
+        accuracy=statistics.median(accuracies),
+        spread=max(accuracies) - min(accuracies),
+        whole=statistics.median(float(result["whole_words"]) for result in results),
+        tests={test: statistics.median(float(r["tests"][test]) for r in results) for test in results[0]["tests"]},
+        reached=None if middle == float("inf") else int(middle),
+        seconds=statistics.median(float(result["seconds"]) for result in results),
+    )
+
+
+# -- what the story says -----------------------------------------------------------------------------------
+
+
+def _distance(recall: Mapping[str, Row]) -> Verdict | None:
+    if "none" not in recall:
+        return None
+    near, *_, far = recall["none"].tests.values()
+    said = f"recall without attention: {near:.3f} of the answers {min(PAIRS)} pairs back, {far:.3f} {max(PAIRS)} back"
+    return Verdict("without attention, distance kills", said, far < near - 0.1)
+
+
+def _repaired(found: Family) -> Verdict | None:
+    gains = {
+        task: (rows["additive"].accuracy, rows["none"].accuracy)
+        for task in found.tasks
+        if {"none", "additive"} <= (rows := found.of(RNN, task)).keys()
+    }
+    if not gains:
+        return None
+    said = "additive beside none: " + ", ".join(f"{t} {a:.3f} and {n:.3f}" for t, (a, n) in gains.items())
+    return Verdict("attention repairs it", said, all(with_it > without + 0.05 for with_it, without in gains.values()))
+
+
+def _heads(found: Family) -> Verdict | None:
+    fetch = found.of(RNN, "fetch")
+    if not {"scaled dot", "multi-head"} <= fetch.keys():
+        return None
+    one, many = fetch["scaled dot"], fetch["multi-head"]
+    said = (
+        f"two values at once: one head {one.accuracy:.3f}, 99 % {_when(one)}; "
+        f"four heads {many.accuracy:.3f}, 99 % {_when(many)}"
+    )
+    sooner = (many.reached or 10**9) < (one.reached or 10**9)
+    return Verdict("many heads beat one where several things must be fetched", said, sooner)
+
+
+def _inverted(found: Family) -> Verdict | None:
+    names = ("additive", "scaled dot")
+    hosts = [found.of(RNN, "reverse"), found.of(BLOCK, IN_THE_BLOCK)]
+    if not all(set(names) <= rows.keys() for rows in hosts):
+        return None
+    (add_rnn, dot_rnn), (add_block, dot_block) = ([rows[name].accuracy for name in names] for rows in hosts)
+    said = (
+        f"reverse: in the recurrent reader additive {add_rnn:.3f}, scaled dot {dot_rnn:.3f}; "
+        f"in the block additive {add_block:.3f}, scaled dot {dot_block:.3f}"
+    )
+    return Verdict("which score is better depends on the host", said, add_rnn > dot_rnn and add_block < dot_block)
+
+
+def _when(row: Row) -> str:
+    return "never" if row.reached is None else f"after {row.reached} steps"
