@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "studies": {
         *("automata", "algebra", "lineage", "nn", "compiler", "learn", "measure", "interop", "report", "studies"),
     },
-    "claims": {"automata", "algebra", "nn", "compiler", "learn", "measure", "studies", "claims"},
+    "claims": {"automata", "algebra", "lineage", "nn", "compiler", "learn", "measure", "studies", "claims"},
     "report": {"automata", "algebra", "report"},
 }
 

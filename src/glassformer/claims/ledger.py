@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from glassformer.claims import s0_learning, s0_shortcuts, s1_approximation, s3_evolution, s4_inside
+from glassformer.claims import s0_learning, s0_shortcuts, s1_approximation, s2_lineage, s3_evolution, s4_inside
 from glassformer.errors import InputError
 from glassformer.studies.evolution import Told
 
@@ -46,7 +46,7 @@ class Outcome:
 
 CLAIMS: Final = tuple(
     Claim(identifier, (measure.__doc__ or "").strip(), measure, getattr(module, "prepare", None))
-    for module in (s0_shortcuts, s0_learning, s1_approximation, s3_evolution, s4_inside)
+    for module in (s0_shortcuts, s0_learning, s1_approximation, s2_lineage, s3_evolution, s4_inside)
     for identifier, measure in module.CLAIMS.items()
 )
 

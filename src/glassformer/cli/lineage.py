@@ -29,7 +29,7 @@ def lineage(
     text: Annotated[
         str, typer.Option(help="Parallel text to translate: a file, the name of a corpus, or none.")
     ] = "help-en-de",
-    quick: Annotated[bool, typer.Option("--quick", help="A few members, one seed, fewer steps.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A few members, one seed; nothing is translated.")] = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the family with its formulas, and train nothing.")
     ] = False,
@@ -50,18 +50,18 @@ def lineage(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: choose a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    translation = None if text == "none" else brought(text)
+    translation = None if quick or text == "none" else brought(text)
+    plan = bench.QUICK if quick else bench.LAPTOP
     with trials_bar("the family ") as watch:
-        family = bench.family(bench.QUICK if quick else bench.LAPTOP, folder / "family.sqlite", cores(), watch)
+        family = bench.family(plan, folder, cores(), watch)
     with trials_bar("skips      ") as watch:
         stacked = skips.skips(skips.QUICK if quick else skips.Plan(), folder / "skips.sqlite", cores(), watch)
-    with trials_bar("alignments ") as watch:
-        drawn = aligned.alignments(folder, 60 if quick else 400, cores(), watch)
+    with trials_bar("dates      ") as watch:
+        dates = aligned.draw_dates(folder, 60 if quick else 400, cores(), watch)
     read = None
     if translation is not None:
-        plan = translating.QUICK if quick else translating.Plan()
         with trials_bar("translating") as watch:
-            read = translating.translating(plan.but(translation), folder, cores(), watch)
+            read = translating.translating(translating.Plan(translation), folder, cores(), watch)
     verdicts = [*family.verdicts(), *skips.verdicts(stacked), *(translating.verdicts(read) if read else [])]
     found = {
         "family": family.to_json(),
@@ -70,7 +70,8 @@ def lineage(
         "verdicts": [vars(verdict) for verdict in verdicts],
     }
     figures = {"family": family.draw(), "distance": family.draw_distance(), "skips": stacked.draw()}
-    figures |= {f"alignment-{name}": svg for name, svg in drawn.items()} | ({"bleu": read.draw()} if read else {})
+    figures |= {"dates": dates, "reverse": aligned.draw_reverse(plan, folder)}
+    figures |= {"bleu": read.draw()} if read else {}
     write_atomically(folder / "lineage.json", to_json(found).encode())
     for name, svg in figures.items():
         write_atomically(folder / f"{name}.svg", svg.encode())
@@ -132,14 +133,14 @@ def list_family(as_json: bool) -> None:
 
 
 def print_family(family: Family) -> None:
-    """A table for each task."""
+    """A table for each task: the median of seeds, how far they are apart, and the step at which 99 % were right."""
     from glassformer.studies.lineage import BLOCK, RNN
 
     for host, task in dict.fromkeys((host, task) for host, task, _ in family.rows):
         rows = family.of(host, task)
         tests = list(next(iter(rows.values())).tests)
         where = {RNN: "in a recurrent reader", BLOCK: "in the block of a Transformer"}[host]
-        columns = ("member", "width", "right", "seeds apart", "whole", *tests, "steps to 99 %", "seconds")
+        columns = ("member", "width", "right", "apart", "whole", *tests, "99 % at", "s")
         table = table_of(*columns, title=f"{task}, {where}")
         for name, row in rows.items():
             table.add_row(

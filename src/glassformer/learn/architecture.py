@@ -20,6 +20,7 @@ from glassformer.nn.translator import Translator, TranslatorConfig
 KINDS: Final = ("transformer", "lstm", "rnn")
 LSTM_EMBEDDING: Final = 64
 USUAL_HEADS: Final = 4
+STARTS: Final = ("small", "kept")
 LARGEST: Final = {"layers": 1000, "width": 2**16, "heads": 2**16, "mlp": 2**20, "context": 2**24}
 """The sizes of models, and how large they may be: more is a mistake."""
 
@@ -48,6 +49,8 @@ class Architecture:
     window: str = "global"
     groups: int | None = None
     skip: str = "residual"
+    start: str = "small"
+    """How a Transformer's weights begin: small, as GPT-2's, or so that the size of what they multiply is kept."""
     cell: str = "gru"
     place: str = "after"
     feeding: bool = False
@@ -61,6 +64,8 @@ class Architecture:
             optional = name in ("heads", "mlp", "context")
             if not (optional and value is None) and whole_number(value, name, least=1) > most:
                 raise InputError(f"{name} is at most {most:,}, not {value:,}")
+        if self.start not in STARTS:
+            raise InputError(f"weights start {' or '.join(STARTS)}; not {self.start!r}")
         if self.norm_place not in get_args(NormPlace):
             raise InputError(f"norms are placed {' or '.join(get_args(NormPlace))}; not {self.norm_place!r}")
         if self.kind == "transformer" and self.width % (self.heads or USUAL_HEADS):
@@ -76,7 +81,10 @@ class Architecture:
                 return EncoderDecoder(self.reader(task))
             if isinstance(task, Reading) and task.objective == "mt":
                 return Translator(self.translator(task))
-            return Transformer(self.config(task))
+            made = Transformer(self.config(task))
+            if self.start == "kept":
+                made.initialise(keeping=True)
+            return made
 
     def config(self, task: Task) -> Config:
         """The shape of a Transformer for a task."""

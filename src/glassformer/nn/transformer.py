@@ -283,10 +283,10 @@ class Transformer(nn.Module):
         """How many numbers the weights are (computed position tables not counted)."""
         return sum(parameter.numel() for parameter in self.parameters())
 
-    def initialise(self) -> None:
+    def initialise(self, keeping: bool = False) -> None:
         """GPT-2's start: small normal weights, smaller where they add to the stream; gains 1, biases 0.
 
-        Where nothing is added to the stream, weights keep the size of what they multiply, so that it does not fade.
+        Weights may instead keep the size of what they multiply, so that a stack without norms does not go silent.
         Other scores than dot products have begun in their own way.
         """
         depth_scale = 1 / math.sqrt(max(1, 2 * len(self.blocks)))
@@ -301,9 +301,9 @@ class Transformer(nn.Module):
             elif kind.startswith("b"):
                 nn.init.zeros_(parameter)
             else:
-                small = 0.02 * (depth_scale if kind in ("W_O", "W_out") else 1)
-                keeping = self.config.skip != "residual" and name.startswith("blocks.")
-                nn.init.normal_(parameter, std=1 / math.sqrt(parameter.shape[-2]) if keeping else small)
+                adds = kind in ("W_O", "W_out") and self.config.skip == "residual"
+                size = kept_size(kind, parameter) if keeping else 0.02
+                nn.init.normal_(parameter, std=size * (depth_scale if adds else 1))
 
     def check_tokens(self, tokens: Input, first: int | Places = 0) -> None:
         """Refuse what cannot be embedded."""
@@ -329,6 +329,13 @@ class Transformer(nn.Module):
         if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.config.vocab:
             low, high = int(tokens.min()), int(tokens.max())
             raise InputError(f"tokens from {low} to {high} do not fit the vocabulary 0 … {self.config.vocab - 1}")
+
+
+def kept_size(kind: str, weight: Tensor) -> float:
+    """1/√(numbers that are summed); embeddings have half a unit."""
+    if kind in ("W_E", "W_pos"):
+        return 0.5
+    return 1 / math.sqrt(weight.shape[0] * weight.shape[1] if kind == "W_O" else weight.shape[-2])
 
 
 def block_hook_names(block: Block, config: Config) -> Sequence[str]:

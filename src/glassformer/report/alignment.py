@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from glassformer.report import svg
 
-CELL: Final = 20.0
+LETTER: Final = 7.0
 
 
-def draw_alignments(
-    matrices: Sequence[tuple[Sequence[Sequence[float]], Sequence[str], Sequence[str]]], title: str
-) -> str:
-    """One matrix below the other: weights [answer, source], and the tokens of source and answer."""
-    marks, top, widest = [svg.text(20, 28, title, 16, bold=True)], 70.0, 0.0
-    for weights, source, answer in matrices:
-        left = 30 + 8 * max(map(len, answer))
-        for j, name in enumerate(source):
-            marks.append(svg.text(left + (j + 0.5) * CELL, top - 6, name, 11, "middle"))
-        for i, (name, row) in enumerate(zip(answer, weights, strict=True)):
-            y = top + i * CELL
-            marks.append(svg.text(left - 6, y + CELL / 2 + 4, name, 11, "end"))
-            marks += [svg.box(left + j * CELL, y, CELL - 1, CELL - 1, grey(weight)) for j, weight in enumerate(row)]
-        widest = max(widest, left + CELL * len(source))
-        top += CELL * len(answer) + 50
-    return svg.page(max(widest + 20, 40 + 9 * len(title)), top - 30, marks, title)
+@dataclass(frozen=True)
+class Alignment:
+    """Weights [answer, source], and the tokens of both."""
+
+    title: str
+    weights: Sequence[Sequence[float]]
+    source: Sequence[str]
+    answer: Sequence[str]
+
+
+def draw_alignments(alignments: Sequence[Alignment], title: str, across: int = 1, cell: float = 20.0) -> str:
+    """So many beside each other, then more below."""
+    left = 24 + LETTER * max(len(name) for each in alignments for name in each.answer)
+    wide = left + cell * max(len(each.source) for each in alignments) + 16
+    high = cell * max(len(each.answer) for each in alignments) + 62
+    marks = [svg.text(20, 28, title, 16, bold=True)]
+    for number, each in enumerate(alignments):
+        row, column = divmod(number, across)
+        marks += _marks(each, column * wide + left, 92 + row * high, cell)
+    rows = -(-len(alignments) // across)
+    width = max(20 + wide * min(across, len(alignments)), 40 + 9 * len(title))
+    return svg.page(width, 60 + rows * high, marks, title)
+
+
+def _marks(each: Alignment, left: float, top: float, cell: float) -> list[str]:
+    size = 11 if cell >= 14 else 8
+    marks = [svg.text(left, top - 22, each.title, 12)]
+    for j, name in enumerate(each.source):
+        marks.append(svg.text(left + (j + 0.5) * cell, top - 5, name, size, "middle", svg.GREY))
+    for i, (name, row) in enumerate(zip(each.answer, each.weights, strict=True)):
+        y = top + i * cell
+        marks.append(svg.text(left - 5, y + cell / 2 + size / 3, name, size, "end", svg.GREY))
+        marks += [svg.box(left + j * cell, y, cell - 0.5, cell - 0.5, grey(weight)) for j, weight in enumerate(row)]
+    return marks
 
 
 def grey(part: float) -> str:

@@ -1,10 +1,9 @@
-"""Where a reader looks while it answers: alignments of dates and of reversed letters, as the papers drew them."""
+"""Where readers look while they answer: alignments of dates and of reversed letters, as the papers drew them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -13,39 +12,49 @@ from glassformer.learn.transductions import Transduction
 from glassformer.learn.trial import task_of
 from glassformer.lineage import EncoderDecoder
 from glassformer.nn import files
-from glassformer.report.alignment import draw_alignments
+from glassformer.report.alignment import Alignment, draw_alignments
+from glassformer.studies.lineage import LESSONS, READERS, RNN, Plan
 
-TASKS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "dates": {"sequence": "dates"},
-    "reverse": {"sequence": "reverse", "length": 12, "shortest": 4},
-}
 SHOWN: Final = 3
 
 
-def alignments(folder: Path, steps: int, processes: int, watch: Watch | None = None) -> dict[str, str]:
-    """A drawing for each task, by a reader with additive attention before each step; models are kept in the folder."""
-    model = {"kind": "rnn", "score": "additive", "place": "before", "width": 56}
-    training = {"steps": steps, "learning_rate": 3e-3, "evaluate_every": steps}
-    sweeps = {
-        name: sweep_of({"task": dict(task), "model": model, "training": training}, name) for name, task in TASKS.items()
+def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = None) -> str:
+    """Some dates, by a reader with additive attention before each step; its model is kept in the folder."""
+    values = {
+        "task": dict(LESSONS["dates"].task),
+        "model": {"kind": "rnn", **READERS["additive, before the step"], "width": 56},
+        "training": {"steps": steps, "learning_rate": 3e-3, "evaluate_every": steps},
     }
-    results_of(sweeps, folder / "aligned.sqlite", processes, watch, folder / "aligned")
-    return {name: _drawn(name, folder / "aligned" / sweep.ids[0] / "model") for name, sweep in sweeps.items()}
+    sweep = sweep_of(values, "dates")
+    results_of({"dates": sweep}, folder / "dates.sqlite", processes, watch, folder / "dates")
+    shown = alignments("dates", folder / "dates" / sweep.ids[0] / "model", [""] * SHOWN)
+    return draw_alignments(shown, "Dates: source above, answer at the left, white where it looks")
 
 
-def _drawn(name: str, folder: Path) -> str:
-    task, (model, _) = task_of(TASKS[name]), files.load(folder)
+def draw_reverse(plan: Plan, folder: Path) -> str:
+    """The same source by every member that has learned to reverse, the mean of its heads."""
+    shown = []
+    for name in plan.readers["reverse"]:
+        if READERS[name]["score"] != "none":
+            run = plan.sweep(RNN, "reverse", name).ids[0]
+            shown += alignments("reverse", folder / "reverse" / run / "model", [name])
+    return draw_alignments(shown, "Twelve letters to be reversed, and where each member looks", across=4, cell=13.0)
+
+
+def alignments(task_name: str, folder: Path, titles: list[str]) -> list[Alignment]:
+    """One for each title, of random sources."""
+    task, (model, _) = task_of(LESSONS[task_name].task), files.load(folder)
     assert isinstance(task, Transduction)
     assert isinstance(model, EncoderDecoder)
-    batch = task.drawn(np.random.default_rng(1), SHOWN, task.length)
-    weights, said = model.alignment(batch.tokens)[:, 0], model(batch.tokens).argmax(-1)
-    asked = weights.shape[1]
-    matrices = [
-        (
+    batch = task.drawn(np.random.default_rng(1), len(titles), task.length)
+    weights, said = model.alignment(batch.tokens).mean(1), model(batch.tokens).argmax(-1)
+    answers, sources = weights.shape[1:]
+    return [
+        Alignment(
+            title,
             weights[row].tolist(),
-            [*(task.names[token] for token in batch.tokens[row, : weights.shape[2] - 1].tolist()), "end"],
-            [task.names[token] for token in said[row, -asked:].tolist()],
+            [*(task.names[token] for token in batch.tokens[row, : sources - 1].tolist()), "·"],
+            [task.names[token] for token in said[row, -answers:].tolist()],
         )
-        for row in range(SHOWN)
+        for row, title in enumerate(titles)
     ]
-    return draw_alignments(matrices, f"{name}: source above, answer at the left, white where it looks")

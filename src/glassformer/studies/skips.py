@@ -24,7 +24,7 @@ from glassformer.nn import Transformer
 from glassformer.report.chart import Panel, draw_charts
 from glassformer.studies.verdict import Verdict
 
-TASK: Final = {"sequence": "reverse", "length": 8, "shortest": 4}
+TASK: Final = {"sequence": "reverse", "length": 6}
 KINDS: Final[dict[str, Mapping[str, str]]] = {
     "none": {"skip": "none", "norm": "none"},
     "highway": {"skip": "highway", "norm": "none"},
@@ -40,12 +40,12 @@ class Plan:
 
     depths: Sequence[int] = (2, 4, 8, 16)
     seeds: int = 3
-    steps: int = 300
+    steps: int = 150
     width: int = 32
 
     def model(self, kind: str, depth: int) -> dict[str, Any]:
-        """A Transformer with these skips."""
-        return {"layers": depth, "width": self.width, "heads": 4, **KINDS[kind]}
+        """A Transformer with these skips; all weights begin so that what they multiply keeps its size."""
+        return {"layers": depth, "width": self.width, "heads": 4, "start": "kept", **KINDS[kind]}
 
     def sweep(self, kind: str, depth: int) -> Sweep:
         """All seeds of one depth."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,10 +38,6 @@ class Plan:
     groups: Sequence[tuple[int, int]] = ((3, 8), (9, 16), (17, 24))
     """From so many to so many tokens, their frame among them."""
 
-    def but(self, corpus: str) -> Plan:
-        """The same on another text."""
-        return replace(self, corpus=corpus)
-
     @property
     def task(self) -> dict[str, Any]:
         """The text to be translated, as plain values."""
@@ -55,9 +51,6 @@ class Plan:
             "training": {"steps": self.steps, "learning_rate": 3e-3, "warmup": 100, "evaluate_every": self.steps},
         }
         return sweep_of(values, f"translating, {score}")
-
-
-QUICK: Final = Plan(vocab=400, width=48, steps=60, sentences=40)
 
 
 @dataclass(frozen=True)
