@@ -49,7 +49,7 @@ def test_slow_claims_train_once_and_keep_their_models(monkeypatch: pytest.Monkey
     assert len(list(tmp_path.glob("*/model"))) == 6
 
 
-ALL = [f"S{s}.{i}" for s, count in ((0, 17), (1, 12), (3, 5), (4, 6)) for i in range(1, count + 1)]
+ALL = [f"S{s}.{i}" for s, count in ((0, 17), (1, 12), (2, 6), (3, 5), (4, 6)) for i in range(1, count + 1)]
 
 
 def test_claims_are_found_by_id() -> None:
@@ -84,6 +84,12 @@ def never_wrong(*asked: object, **sizes: object) -> Trained:
 
 def learned_nothing(task: Task, architecture: Architecture, settings: Settings) -> Trained:
     return train(task, architecture, replace(settings, steps=2))
+
+
+def all_alike(task: Task, architecture: Architecture, settings: Settings, tests: dict[str, Task]) -> Trained:
+    """Whatever the part, nothing else is learned than by no attention in no time."""
+    model = architecture.model(task, 0)
+    return Trained(model, Score(0.5, 0.0), dict.fromkeys(tests, Score(0.5, 0.0)), 1.0, 1, 1.0)
 
 
 def unused_heads(model: Transformer) -> list[HeadScore]:
@@ -144,6 +150,7 @@ def untrained(f: Callable[[Any], Any], recipe: Recipe) -> Fit:
         ("S1.10", "glassformer.claims.s1_approximation.taken_apart", without_its_last_block),
         ("S1.11", "glassformer.claims.s1_approximation.approximate_blocks", lambda grid: 12),
         ("S1.12", "glassformer.claims.s1_approximation.fit", untrained),
+        *((f"S2.{i}", "glassformer.claims.s2_lineage.train", all_alike) for i in range(1, 7)),
         ("S4.1", "glassformer.claims.s4_inside.train", learned_nothing),
         ("S4.2", "glassformer.claims.s4_inside.at_temperature", lambda logits, heat: logits.softmax(-1)),
         ("S4.3", "glassformer.nn.transformer.Attention.normalise", lambda self, scores: scores.sigmoid()),

@@ -31,12 +31,18 @@ def train(
     reveal: Annotated[float, typer.Option(help="Part of the answers that are told in training.")] = 1.0,
     scratchpad: Annotated[bool, typer.Option(help="Let the model write the states into the word.")] = False,
     ignore: Annotated[float, typer.Option(help="Of the flip-flop language: how much is to be ignored.")] = 0.8,
-    kind: Annotated[str, typer.Option(help="transformer or lstm.")] = "transformer",
+    kind: Annotated[
+        str, typer.Option(help="transformer, lstm, or rnn: a recurrent encoder and decoder, for sequences.")
+    ] = "transformer",
     layers: Annotated[int, typer.Option(min=1, help="Layers.")] = 2,
     width: Annotated[int, typer.Option(min=1, help="Width of the residual stream, or of an LSTM's state.")] = 64,
-    heads: Annotated[int, typer.Option(min=1, help="Attention heads in each layer.")] = 4,
+    heads: Annotated[int | None, typer.Option(min=1, help="Heads; default: 4 in each layer, or 1 of an rnn.")] = None,
     mlp: Annotated[int | None, typer.Option(min=1, help="Units of each MLP; default: 4 × the width.")] = None,
     positions: Annotated[str, typer.Option(help="learned, sinusoidal, rotary, alibi (recency) or none.")] = "learned",
+    part: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Another part of the model, as in score=additive or skip=highway."),
+    ] = None,
     shifted: Annotated[bool, typer.Option(help="Begin words at random positions of twice the context.")] = False,
     steps: Annotated[int, typer.Option(min=1, help="Steps.")] = 1000,
     batch: Annotated[int, typer.Option(min=1, help="Words in a step.")] = 64,
@@ -53,10 +59,12 @@ def train(
 ) -> None:
     """Train a model on the same task that compile builds one for: say the state after every letter.
 
-    With "flip-flop language" as SPEC it is to predict the next token of w 0 i 1 r 0 …, FFL(0.8).
+    With "flip-flop language" as SPEC it is to predict the next token of w 0 i 1 r 0 …, FFL(0.8). With copy, reverse,
+    sort, recall, fetch or dates it is to change one sequence into another.
     """
     from glassformer.learn import DivergedError
     from glassformer.learn import train as learn
+    from glassformer.learn.transductions import WAYS
     from glassformer.learn.trial import parts_of
 
     if resume and folder is None:
@@ -65,11 +73,12 @@ def train(
         raise InputError(f"{folder} holds no run that could go on")
     given = {"predict": predict, "reveal": reveal, "scratchpad": scratchpad, "ignore": ignore}
     usual = {"predict": "state", "reveal": 1.0, "scratchpad": False, "ignore": 0.8}
-    task: dict[str, Any] = {"machine": spec, "length": length}
+    task: dict[str, Any] = {"sequence" if spec in WAYS else "machine": spec, "length": length}
     task |= {name: value for name, value in given.items() if value != usual[name]}
     if letters is not None:
         task["letters"] = probabilities(letters)
     model = {"kind": kind, "layers": layers, "width": width, "heads": heads, "mlp": mlp, "positions": positions}
+    model |= dict(map(part_of, part or []))
     training = {"steps": steps, "batch": batch, "learning_rate": learning_rate, "seed": seed, "shifted": shifted}
     training["threads"] = threads
     tests = dict(map(test_of, test or []))
@@ -104,6 +113,16 @@ def print_trained(spec: str, trained: Trained) -> None:
     table.add_row("steps", f"{trained.steps:,}")
     table.add_row("tokens per second", f"{trained.tokens_per_second:,.0f}")
     out.print(table)
+
+
+def part_of(text: str) -> tuple[str, Any]:
+    """A part of the model by its name; numbers and yes or no as they are meant."""
+    name, told, value = text.partition("=")
+    if not told:
+        raise InputError(f"a part of the model is NAME=VALUE, as in score=additive; not {text!r}")
+    if value in ("true", "false"):
+        return name, value == "true"
+    return name, int(value) if value.isdecimal() else value
 
 
 def test_of(text: str) -> tuple[str, dict[str, Any]]:

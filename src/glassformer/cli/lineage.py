@@ -15,7 +15,7 @@ from glassformer.errors import InputError
 
 if TYPE_CHECKING:
     from glassformer.learn.store import Row as Trial
-    from glassformer.studies.lineage import Family, Row
+    from glassformer.studies.lineage import Family
     from glassformer.studies.skips import Skips
     from glassformer.studies.translating import Translating
     from glassformer.studies.verdict import Verdict
@@ -57,7 +57,7 @@ def lineage(
     with trials_bar("skips      ") as watch:
         stacked = skips.skips(skips.QUICK if quick else skips.Plan(), folder / "skips.sqlite", cores(), watch)
     with trials_bar("dates      ") as watch:
-        dates = aligned.draw_dates(folder, 60 if quick else 400, cores(), watch)
+        dates = aligned.draw_dates(folder, 200 if quick else 400, cores(), watch)
     read = None
     if translation is not None:
         with trials_bar("translating") as watch:
@@ -140,23 +140,14 @@ def print_family(family: Family) -> None:
         rows = family.of(host, task)
         tests = list(next(iter(rows.values())).tests)
         where = {RNN: "in a recurrent reader", BLOCK: "in the block of a Transformer"}[host]
-        columns = ("member", "width", "right", "apart", "whole", *tests, "99 % at", "s")
+        one_answer = all(row.whole == row.accuracy for row in rows.values())
+        columns = ("member", "right", "apart", *([] if one_answer else ["whole"]), *tests, "99 % at", "s")
         table = table_of(*columns, title=f"{task}, {where}")
         for name, row in rows.items():
-            table.add_row(
-                name, str(row.width), *numbers(row), "" if row.reached is None else str(row.reached), seconds(row)
-            )
+            whole = [] if one_answer else [row.whole]
+            right = [f"{value:.3f}" for value in (row.accuracy, row.spread, *whole, *row.tests.values())]
+            table.add_row(name, *right, "" if row.reached is None else str(row.reached), f"{row.seconds:.1f}")
         out.print(table)
-
-
-def numbers(row: Row) -> list[str]:
-    """Accuracies of a row."""
-    return [f"{value:.3f}" for value in (row.accuracy, row.spread, row.whole, *row.tests.values())]
-
-
-def seconds(row: Row) -> str:
-    """Of training."""
-    return f"{row.seconds:.1f}"
 
 
 def print_skips(stacked: Skips) -> None:

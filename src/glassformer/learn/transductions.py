@@ -21,7 +21,7 @@ from glassformer.errors import InputError, whole_number
 from glassformer.learn.batch import NOT_ASKED, Batch
 
 LONGEST: Final = 2**12
-Rows: TypeAlias = Int[np.ndarray, "row place"]
+Rows: TypeAlias = Int[np.ndarray, "_ _"]
 Drawn: TypeAlias = tuple[Rows, Rows | None, Rows]
 """Sources, prompts if they are no start tokens, and answers."""
 

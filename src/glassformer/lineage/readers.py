@@ -20,6 +20,7 @@ from glassformer.lineage.scores import Additive, Dot, Environment, General, Mult
 
 Tokens: TypeAlias = Int[Tensor, "batch pos"]
 Vectors: TypeAlias = Float[Tensor, "batch place width"]
+Memory: TypeAlias = Float[Tensor, "batch source width"]
 State: TypeAlias = Tensor | tuple[Tensor, Tensor]
 """What a recurrent network keeps, [1, batch, width]; of an LSTM also its cells."""
 
@@ -131,7 +132,7 @@ class EncoderDecoder(nn.Module):
         decode = self.by_steps if self.config.by_steps else self.at_once
         return F.pad(decode(self.embed(target), memory, state, env, seen), (0, 0, source.shape[1], 0))
 
-    def encode(self, source: Tokens) -> tuple[Vectors, State]:
+    def encode(self, source: Tokens) -> tuple[Memory, State]:
         """A vector for each token of the source, and the decoder's first state, made from the last ones."""
         width, (memory, last) = self.config.width, self.encoder(self.embed(source))
         hidden = last if self.config.cell == "gru" else last[0]
@@ -139,7 +140,7 @@ class EncoderDecoder(nn.Module):
         return memory, start if self.config.cell == "gru" else (start[..., :width], start[..., width:])
 
     def at_once(
-        self, inputs: Vectors, memory: Vectors, state: State, env: Environment, seen: list[Weights] | None
+        self, inputs: Vectors, memory: Memory, state: State, env: Environment, seen: list[Weights] | None
     ) -> Vectors:
         """All steps, and then all looks."""
         states, _ = self.decoder(inputs, contiguous(state))
@@ -147,7 +148,7 @@ class EncoderDecoder(nn.Module):
         return self.said(states, parts, states)
 
     def by_steps(
-        self, inputs: Vectors, memory: Vectors, state: State, env: Environment, seen: list[Weights] | None
+        self, inputs: Vectors, memory: Memory, state: State, env: Environment, seen: list[Weights] | None
     ) -> Vectors:
         """Step by step: look and step, or step and look, each with what the one before gave."""
         looks: list[Weights] | None = None if seen is None else []
@@ -170,7 +171,7 @@ class EncoderDecoder(nn.Module):
             env.told.choices = [torch.cat(env.told.choices, dim=1)]
         return torch.cat(said[1:], dim=1)
 
-    def look(self, states: Vectors, memory: Vectors, env: Environment, seen: list[Weights] | None) -> Vectors:
+    def look(self, states: Vectors, memory: Memory, env: Environment, seen: list[Weights] | None) -> Vectors:
         """What the states, as queries, read from the memory."""
         assert self.attention is not None
         q, k = states[:, None], memory[:, None]
@@ -179,7 +180,7 @@ class EncoderDecoder(nn.Module):
         found: Vectors = self.attention(q, k, k, env)[:, 0]
         return found
 
-    def said(self, states: Vectors, parts: list[Vectors], own: Vectors) -> Vectors:
+    def said(self, states: Vectors, parts: list[Vectors], own: Memory) -> Vectors:
         """h̃ = tanh(W [c; s]): states and what was read, joined; of its own states a decoder reads the earlier ones."""
         if self.own is not None:
             first = own.shape[1] - states.shape[1]

@@ -31,7 +31,7 @@ def draw_alignments(alignments: Sequence[Alignment], title: str, across: int = 1
         row, column = divmod(number, across)
         marks += _marks(each, column * wide + left, 92 + row * high, cell)
     rows = -(-len(alignments) // across)
-    width = max(20 + wide * min(across, len(alignments)), 40 + 9 * len(title))
+    width = max(20 + wide * min(across, len(alignments)), 40 + 10 * len(title))
     return svg.page(width, 60 + rows * high, marks, title)
 
 

@@ -53,7 +53,7 @@ def draw_charts(panels: Sequence[Panel], title: str, up: str, low: float = 0.0, 
         marks += _legend(colour, LEFT, height - 16, 3)
         height += LEGEND * ((len(names) + 2) // 3)
     width = LEFT + min(len(panels), in_a_row) * (WIDTH + GAP)
-    return svg.page(max(width, LEFT + 700 * shared, LEFT + 9 * len(title)), height, marks, title)
+    return svg.page(max(width, LEFT + 700 * shared, LEFT + 10 * len(title)), height, marks, title)
 
 
 def _legend(colour: Mapping[str, str], left: float, top: float, across: int) -> list[str]:
@@ -85,7 +85,8 @@ def _panel(
         shown = _number(value) if panel.logarithmic else f"{value:.2f}"
         marks.append(svg.text(left - 8, y + 4, shown, 11, "end", svg.GREY))
     few = panel.evenly or len(xs) <= MOST_TICKS
-    for x in xs if few else _ticks(xs[0], xs[-1]):
+    whole = all(x == round(x) for x in xs)
+    for x in xs if few else dict.fromkeys(round(x) if whole else x for x in _ticks(xs[0], xs[-1])):
         marks.append(svg.text(place(x, low)[0], top + HEIGHT + 18, _number(x), 11, "middle", svg.GREY))
     marks.append(svg.text(left + WIDTH / 2, top + HEIGHT + 38, panel.across, 12, "middle"))
     if up:

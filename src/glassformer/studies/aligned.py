@@ -27,7 +27,7 @@ def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = N
     }
     sweep = sweep_of(values, "dates")
     results_of({"dates": sweep}, folder / "dates.sqlite", processes, watch, folder / "dates")
-    shown = alignments("dates", folder / "dates" / sweep.ids[0] / "model", [""] * SHOWN)
+    shown = alignments("dates", folder / "dates" / sweep.ids[0] / "model", [f"date {i + 1}" for i in range(SHOWN)])
     return draw_alignments(shown, "Dates: source above, answer at the left, white where it looks")
 
 

@@ -8,6 +8,7 @@ fetched) is then read off the numbers, and so is what contradicts it.
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import Any, Final, TypeAlias
 import torch
 
 from glassformer.learn.architecture import Architecture
+from glassformer.learn.store import Row as Trial
+from glassformer.learn.store import Store
 from glassformer.learn.sweep import Sweep, Watch, results_of, sweep_of
 from glassformer.learn.trial import task_of
 from glassformer.report.chart import Panel, draw_charts
@@ -31,6 +34,7 @@ READERS: Final[dict[str, Values]] = {
     "additive": {"score": "additive"},
     "additive, before the step": {"score": "additive", "place": "before"},
     "dot": {"score": "dot"},
+    "dot, before the step": {"score": "dot", "place": "before"},
     "dot, fed to the next step": {"score": "dot", "feeding": True},
     "general": {"score": "general"},
     "concat": {"score": "concat"},
@@ -43,6 +47,7 @@ READERS: Final[dict[str, Values]] = {
     "intra-temporal": {"score": "intra-temporal"},
     "intra-temporal and -decoder": {"score": "intra-temporal", "intra": True},
     "scaled dot": {"score": "scaled dot"},
+    "scaled dot, before the step": {"score": "scaled dot", "place": "before"},
     "multi-head": {"score": "scaled dot", "heads": 4},
     "multi-query": {"score": "scaled dot", "heads": 4, "groups": 1},
     "grouped-query": {"score": "scaled dot", "heads": 4, "groups": 2},
@@ -53,6 +58,8 @@ READERS: Final[dict[str, Values]] = {
 """All of them in a recurrent encoder and decoder, by name, in the order in which they came."""
 CORE: Final = ("none", "hard", "additive", "dot", "location", "scaled dot", "multi-head", "linear")
 """Those that learn every task; the others learn to reverse."""
+DRAWN: Final = ("none", "hard", "location", "linear", "additive")
+"""Those whose recall is drawn by distance; the others do as additive attention does."""
 BLOCKS: Final[dict[str, Values]] = {
     "additive": {"score": "additive", "heads": 1},
     "dot": {"score": "dot", "heads": 1},
@@ -87,7 +94,7 @@ LESSONS: Final[dict[str, Lesson]] = {
     "recall": Lesson(
         {"sequence": "recall", "length": max(PAIRS), "shortest": min(PAIRS)},
         400,
-        {f"{n} pairs": {"length": n, "shortest": n, "distance": n} for n in PAIRS},
+        {str(n): {"length": n, "shortest": n, "distance": n} for n in PAIRS},
     ),
     IN_THE_BLOCK: Lesson(
         {"sequence": "reverse", "length": 8, "shortest": 4}, 400, {"longer": {"length": 12, "shortest": 12}}
@@ -136,7 +143,10 @@ LAPTOP: Final = Plan(
     {task: tuple(READERS) if task == "reverse" else CORE for task in LESSONS if task != IN_THE_BLOCK}, tuple(BLOCKS)
 )
 QUICK: Final = Plan(
-    {"reverse": ("none", "additive", "scaled dot"), "recall": ("none", "additive")},
+    {
+        "reverse": ("none", "additive", "additive, before the step", "scaled dot, before the step"),
+        "recall": ("none", "additive"),
+    },
     ("additive", "scaled dot"),
     seeds=1,
     parameters=30_000,
@@ -145,27 +155,38 @@ QUICK: Final = Plan(
 
 def widest(model: Values, lesson: Lesson, parameters: int) -> int:
     """The width, a multiple of 8, at which a model comes nearest to a number of parameters."""
-    task = task_of(lesson.task)
-    with torch.device("meta"):
-        counts = {
-            width: sum(p.numel() for p in Architecture(**model, width=width).model(task, 0).parameters())
-            for width in range(16, 129, 8)
-        }
-    return min(counts, key=lambda width: abs(counts[width] - parameters))
+
+    def count(width: int) -> int:
+        with torch.device("meta"):  # where weights take neither room nor time
+            made = Architecture(**model, width=width).model(task, seed=0)
+        return sum(weights.numel() for weights in made.parameters())
+
+    task, widths = task_of(lesson.task), range(16, 129, 8)
+    above = min(bisect_left(widths, parameters, key=count), len(widths) - 1)
+    return min(widths[max(above - 1, 0) : above + 1], key=lambda width: abs(count(width) - parameters))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One member on one task: the medians of its seeds, and how far these are apart."""
+    """One member on one task: the accuracy of every seed, and medians of the rest."""
 
     width: int
-    accuracy: float
-    spread: float
+    seeds: list[float]
     whole: float
     tests: dict[str, float]
     reached: int | None
     """The median step at which 99 % were right; none if most seeds did not get there."""
     seconds: float
+
+    @property
+    def accuracy(self) -> float:
+        """The median of the seeds."""
+        return statistics.median(self.seeds)
+
+    @property
+    def spread(self) -> float:
+        """How far the seeds are apart."""
+        return max(self.seeds) - min(self.seeds)
 
 
 @dataclass(frozen=True)
@@ -177,7 +198,8 @@ class Family:
     def to_json(self) -> list[dict[str, Any]]:
         """The same as plain values."""
         return [
-            {"host": host, "task": task, "member": name, **vars(row)} for (host, task, name), row in self.rows.items()
+            {"host": host, "task": task, "member": name, "accuracy": row.accuracy, **vars(row)}
+            for (host, task, name), row in self.rows.items()
         ]
 
     def of(self, host: str, task: str) -> dict[str, Row]:
@@ -200,8 +222,9 @@ class Family:
     def draw_distance(self) -> str:
         """Recall by distance."""
         lines = {
-            name: [(float(test.split()[0]), value) for test, value in row.tests.items()]
+            name: [(float(test), value) for test, value in row.tests.items()]
             for name, row in self.of(RNN, "recall").items()
+            if name in DRAWN
         }
         panel = Panel("the first of so many pairs is asked for", "pairs back", lines)
         return draw_charts([panel], "What distance does to memory", "accuracy")
@@ -217,21 +240,27 @@ def family(plan: Plan, folder: Path, processes: int, watch: Watch | None = None)
     cases = plan.cases()
     looked_at = {case: sweep for case, sweep in cases.items() if case[:2] == (RNN, "reverse")}
     others = {case: sweep for case, sweep in cases.items() if case not in looked_at}
-    store = folder / "family.sqlite"
-    results = results_of(looked_at, store, processes, watch, folder / "reverse") | results_of(
-        others, store, processes, watch
-    )
+    everything, path = [trial for sweep in cases.values() for trial in sweep.ids], folder / "family.sqlite"
+    store = Store(path)
+    for sweep in cases.values():
+        store.add(sweep.trials.items())
+
+    def see(rows: list[Trial]) -> None:
+        if watch:
+            watch(store.rows(everything))
+
+    results = results_of(looked_at, path, processes, see, folder / "reverse")
+    results |= results_of(others, path, processes, see)
+    store.close()
     return Family({case: _row(results[case], plan.model(*case)["width"]) for case in cases})
 
 
 def _row(results: Sequence[Values], width: int) -> Row:
-    accuracies = [float(result["accuracy"]) for result in results]
     reached = sorted(float("inf") if r["reached"] is None else float(r["reached"]) for r in results)
     middle = statistics.median_low(reached)
     return Row(
         width=width,
-        accuracy=statistics.median(accuracies),
-        spread=max(accuracies) - min(accuracies),
+        seeds=[float(result["accuracy"]) for result in results],
         whole=statistics.median(float(result["whole_words"]) for result in results),
         tests={test: statistics.median(float(r["tests"][test]) for r in results) for test in results[0]["tests"]},
         reached=None if middle == float("inf") else int(middle),
@@ -276,16 +305,21 @@ def _heads(found: Family) -> Verdict | None:
 
 
 def _inverted(found: Family) -> Verdict | None:
-    names = ("additive", "scaled dot")
-    hosts = [found.of(RNN, "reverse"), found.of(BLOCK, IN_THE_BLOCK)]
-    if not all(set(names) <= rows.keys() for rows in hosts):
+    """In the recurrent reader both look before the step, where additive attention was made for."""
+    pairs = [
+        [found.rows.get((host, task, name + where)) for name in ("additive", "scaled dot")]
+        for host, task, where in ((RNN, "reverse", ", before the step"), (BLOCK, IN_THE_BLOCK, ""))
+    ]
+    (add_rnn, dot_rnn), (add_block, dot_block) = pairs
+    if not (add_rnn and dot_rnn and add_block and dot_block):
         return None
-    (add_rnn, dot_rnn), (add_block, dot_block) = ([rows[name].accuracy for name in names] for rows in hosts)
     said = (
-        f"reverse: in the recurrent reader additive {add_rnn:.3f}, scaled dot {dot_rnn:.3f}; "
-        f"in the block additive {add_block:.3f}, scaled dot {dot_block:.3f}"
+        f"reverse: in the recurrent reader additive {add_rnn.accuracy:.3f}, scaled dot {dot_rnn.accuracy:.3f}; "
+        f"in the block additive {add_block.accuracy:.3f}, scaled dot {dot_block.accuracy:.3f}"
     )
-    return Verdict("which score is better depends on the host", said, add_rnn > dot_rnn and add_block < dot_block)
+    by_seed = zip(add_rnn.seeds, dot_rnn.seeds, add_block.seeds, dot_block.seeds, strict=True)
+    always = all(a > b and c < d for a, b, c, d in by_seed)
+    return Verdict("which of two scores is better depends on the host, with every seed", said, always)
 
 
 def _when(row: Row) -> str:
