@@ -9,6 +9,8 @@ from typing import Final
 from glassformer.report import svg
 
 LETTER: Final = 7.0
+FAINT: Final = 0.01
+"""Weights up to this are black."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,14 @@ def draw_alignments(alignments: Sequence[Alignment], title: str, across: int = 1
 def _marks(each: Alignment, left: float, top: float, cell: float) -> list[str]:
     size = 11 if cell >= 14 else 8
     marks = [svg.text(left, top - 22, each.title, 12)]
+    marks.append(svg.box(left, top, cell * len(each.source), cell * len(each.answer), grey(0.0)))
     for j, name in enumerate(each.source):
         marks.append(svg.text(left + (j + 0.5) * cell, top - 5, name, size, "middle", svg.GREY))
     for i, (name, row) in enumerate(zip(each.answer, each.weights, strict=True)):
         y = top + i * cell
         marks.append(svg.text(left - 5, y + cell / 2 + size / 3, name, size, "end", svg.GREY))
-        marks += [svg.box(left + j * cell, y, cell - 0.5, cell - 0.5, grey(weight)) for j, weight in enumerate(row)]
+        seen = [(j, weight) for j, weight in enumerate(row) if weight > FAINT]
+        marks += [svg.box(left + j * cell, y, cell - 0.5, cell - 0.5, grey(weight)) for j, weight in seen]
     return marks
 
 
