@@ -33,24 +33,28 @@ class Literal:
         if "pos_embed.W_pos" in self.weights:
             table = self.weights["pos_embed.W_pos"][: tokens.shape[1]]
             x = x + self.at("hook_pos_embed", torch.stack([table] * len(tokens)))
+        x = self.norm(x, "ln_embed.") if self.config.embed_norm else x
         for i in range(len(self.config.blocks)):
             x = self.block(x, i)
         if self.config.norm != "none" and self.config.norm_place == "pre":
             x = self.norm(x, "ln_final.")
+        if self.config.head:
+            x = self.norm(self.activate(x @ self.weights["head.W_H"] + self.weights["head.b_H"]), "head.ln.")
         return torch.einsum("bpw,wo->bpo", x, self.weights["unembed.W_U"]) + self.weights["unembed.b_U"]
 
     def block(self, x: Tensor, i: int) -> Tensor:
         shape, name = self.config.blocks[i], f"blocks.{i}."
         pre = self.config.norm != "none" and self.config.norm_place == "pre"
         post = self.config.norm != "none" and self.config.norm_place == "post"
-        x = self.at(name + "hook_resid_pre", x)
+        entered = x = self.at(name + "hook_resid_pre", x)
         if shape.heads:
             inside = self.norm(x, name + "ln1.") if pre else x
             x = self.joined(x, self.at(name + "hook_attn_out", self.attention(inside, i)), name + "gate1.")
-            x = self.at(name + "hook_resid_mid", x)
+            x = x if self.config.parallel else self.at(name + "hook_resid_mid", x)
             x = self.norm(x, name + "ln1.") if post else x
         if shape.mlp:
-            inside = self.norm(x, name + "ln2.") if pre else x
+            inside = entered if self.config.parallel else x
+            inside = self.norm(inside, name + "ln2.") if pre else inside
             x = self.joined(x, self.at(name + "hook_mlp_out", self.mlp(inside, i)), name + "gate2.")
         x = self.at(name + "hook_resid_post", x)
         if post and shape.mlp:
@@ -68,7 +72,7 @@ class Literal:
     def norm(self, x: Tensor, name: str) -> Tensor:
         if self.config.norm == "layer":
             x = x - x.sum(-1, keepdim=True) / x.shape[-1]
-        scale = self.at(name + "hook_scale", ((x**2).sum(-1, keepdim=True) / x.shape[-1] + 1e-5) ** 0.5)
+        scale = self.at(name + "hook_scale", ((x**2).sum(-1, keepdim=True) / x.shape[-1] + self.config.norm_eps) ** 0.5)
         bias = self.weights[name + "b"] if self.config.norm == "layer" else 0
         return self.at(name + "hook_normalized", x / scale * self.weights[name + "w"] + bias)
 
@@ -83,8 +87,9 @@ class Literal:
             ]
             project[part] = self.at(name + "hook_" + part.lower(), torch.stack(per_head, dim=2))
         if self.config.positions == "rotary":
-            project["Q"] = self.at(name + "hook_rot_q", rotated(project["Q"]))
-            project["K"] = self.at(name + "hook_rot_k", rotated(project["K"]))
+            how = self.config.rotary_width or shape.head_width, self.config.rotary_base
+            project["Q"] = self.at(name + "hook_rot_q", rotated(project["Q"], *how))
+            project["K"] = self.at(name + "hook_rot_k", rotated(project["K"], *how))
         if self.config.score == "additive":
             w, u, v = (self.weights[f"{name}score.{part}"] for part in "WUv")
             asks, answers = (torch.einsum("bphd,hde->bhpe", project[p], m) for p, m in (("Q", w), ("K", u)))
@@ -117,8 +122,12 @@ class Literal:
             (f"W_mid.{j}", f"b_mid.{j}", f"_{j + 1}") for j in range(len(self.config.blocks[i].mlp) - 1)
         ]
         for weight, bias, suffix in layers:
-            before = self.at(f"{name}hook_pre{suffix}", x @ self.weights[name + weight] + self.weights[name + bias])
-            x = self.at(f"{name}hook_post{suffix}", self.activate(before))
+            said = x @ self.weights[name + weight] + self.weights[name + bias]
+            if self.config.gated and not suffix:
+                before = self.at(name + "hook_pre", x @ self.weights[name + "W_gate"])
+                x = self.at(name + "hook_post", self.activate(before) * self.at(name + "hook_pre_linear", said))
+            else:
+                x = self.at(f"{name}hook_post{suffix}", self.activate(self.at(f"{name}hook_pre{suffix}", said)))
         return x @ self.weights[name + "W_out"] + self.weights[name + "b_out"]
 
     def activate(self, x: Tensor) -> Tensor:
@@ -126,6 +135,10 @@ class Literal:
             return x * (x > 0)
         if self.config.activation == "gelu":
             return x * (1 + torch.erf(x / math.sqrt(2))) / 2
+        if self.config.activation == "gelu_tanh":
+            return x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+        if self.config.activation == "silu":
+            return x / (1 + torch.exp(-x))
         pieces = self.config.pieces
         assert pieces is not None
         knots = [-math.inf, *pieces.knots, math.inf]
@@ -135,10 +148,10 @@ class Literal:
         return result
 
 
-def rotated(x: Tensor) -> Tensor:
-    """Pairs (i, i + half) as complex numbers, turned by position · 10000^(−2i/width)."""
-    half = x.shape[-1] // 2
-    numbers = torch.complex(x[..., :half], x[..., half:])
-    angles = torch.arange(x.shape[1])[:, None] * 10000 ** (-2 * torch.arange(half).double() / x.shape[-1])
+def rotated(x: Tensor, width: int, base: float) -> Tensor:
+    """Pairs (i, i + half) of the first numbers as complex numbers, turned by position · base^(−2i/width)."""
+    half = width // 2
+    numbers = torch.complex(x[..., :half], x[..., half:width])
+    angles = torch.arange(x.shape[1])[:, None] * base ** (-2 * torch.arange(half).double() / width)
     turned = numbers * torch.exp(1j * angles)[:, None]
-    return torch.cat([turned.real, turned.imag], dim=-1)
+    return torch.cat([turned.real, turned.imag, x[..., width:]], dim=-1)

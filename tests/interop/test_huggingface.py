@@ -215,3 +215,17 @@ def test_a_model_that_brings_its_own_code_is_refused(folders: dict[str, Path], t
     with pytest.raises(InputError, match="brings its own code"):
         huggingface.reader(folder)
     assert not (tmp_path / "executed").exists()
+
+
+def test_the_instruments_that_look_inside_open_them_too(folders: dict[str, Path], shell: Shell) -> None:
+    gpt = str(folders["gpt2"])
+    told = shell.json("step", gpt, "the big cat", "--layer", "1")
+    assert told["tokens"] == ["the", "big", "cat"]
+    assert len(told["heads"]) == 2
+    parts = shell.json("measure", "attribution", gpt, "the big cat")
+    assert parts["layers"]
+    assert shell.json("measure", "lens", gpt, "the big cat")["layers"]
+    (folder := Path("text.txt")).write_text("\n".join(SENTENCES))
+    assert shell.json("measure", "ablate", gpt, "--text", str(folder))["layers"]
+    assert "lm_head.weight is missing; what makes logits" in shell("step", str(folders["llama"]), "the cat", code=2)[1]
+    assert "not known here; known are gpt2" in shell("step", str(folders["t5"]), "the cat", code=2)[1]

@@ -34,15 +34,12 @@ def is_model(folder: Path) -> bool:
 
 def reader(folder: Path) -> Reader:
     """The model in a folder, with its tokeniser; of an encoder and a decoder the encoder."""
-    for file in (folder / "config.json", folder / "tokenizer_config.json"):
-        if file.is_file() and "auto_map" in files.read_json(file):
-            raise InputError(f"{folder} brings its own code, which is not executed here ({file.name}: auto_map)")
-    if not any(found for pattern in TOKENISERS for found in folder.glob(pattern)):
-        raise InputError(f"{folder} holds no tokeniser: save it beside the model")
-    model, tokeniser = opened(folder)
-    vocab = tokeniser.get_vocab()
+    refuse_code(folder)
+    words = tokeniser(folder)
+    model = opened(folder)
+    vocab = words.get_vocab()
     rows = model.get_input_embeddings().num_embeddings
-    text = {token for token in vocab.values() if token < rows} - set(tokeniser.all_special_ids)
+    text = {token for token in vocab.values() if token < rows} - set(words.all_special_ids)
     if not text:
         raise InputError(f"the tokeniser in {folder} knows no token that stands for text")
 
@@ -55,7 +52,7 @@ def reader(folder: Path) -> Reader:
         return list(model(input_ids=tokens, output_hidden_states=True, return_dict=True).hidden_states)
 
     def encode(sentences: list[str], longest: int) -> list[list[int]]:
-        ids: list[list[int]] = tokeniser(sentences, truncation=True, max_length=longest)["input_ids"]
+        ids: list[list[int]] = words(sentences, truncation=True, max_length=longest)["input_ids"]
         return ids
 
     try:
@@ -69,19 +66,35 @@ def reader(folder: Path) -> Reader:
         name=folder.name,
         layers=Layers(("embedding", *(str(i) for i in range(1, len(vectors)))), run),
         encode=encode,
-        longest=longest(model, tokeniser),
+        longest=longest(model, words),
         vocab=max(rows, *vocab.values()) + 1,
         special=frozenset(range(max(rows, *vocab.values()) + 1)) - text,
-        tokeniser=told(tokeniser),
+        tokeniser=told(words),
     )
 
 
-def opened(folder: Path) -> tuple[Any, Any]:
-    """Model and tokeniser; a model of which some weights are missing is none."""
+def tokeniser(folder: Path) -> Any:
+    """The tokeniser beside a model."""
+    if not any(found for pattern in TOKENISERS for found in folder.glob(pattern)):
+        raise InputError(f"{folder} holds no tokeniser: save it beside the model")
+    try:
+        return imported().AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # whatever the library says of files that it cannot read
+        raise InputError(f"{folder}: transformers cannot open its tokeniser: {first_line(error)}") from None
+
+
+def refuse_code(folder: Path) -> None:
+    """Models that bring their own code are not opened."""
+    for file in (folder / "config.json", folder / "tokenizer_config.json"):
+        if file.is_file() and "auto_map" in files.read_json(file):
+            raise InputError(f"{folder} brings its own code, which is not executed here ({file.name}: auto_map)")
+
+
+def opened(folder: Path) -> Any:
+    """The model; one of which some weights are missing is none."""
     transformers = imported()
     try:
         given = {"pretrained_model_name_or_path": str(folder), "local_files_only": True, "trust_remote_code": False}
-        tokeniser = transformers.AutoTokenizer.from_pretrained(**given)
         model, loading = transformers.AutoModel.from_pretrained(
             **given, use_safetensors=True, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
         )
@@ -91,7 +104,7 @@ def opened(folder: Path) -> tuple[Any, Any]:
     missing = sorted(key for key in loading["missing_keys"] if "pooler" not in key and not (both and "decoder" in key))
     if missing:
         raise InputError(f"{folder} does not hold all weights of its model: {missing[0]} is missing")
-    return (model.get_encoder() if both else model).eval(), tokeniser
+    return (model.get_encoder() if both else model).eval()
 
 
 def longest(model: Any, tokeniser: Any) -> int:

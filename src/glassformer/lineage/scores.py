@@ -286,15 +286,18 @@ class Rotary(ScaledDot):
 
 
 def turned(
-    x: Float[Tensor, "*rows place width"], places: Float[Tensor, "place 1"]
+    x: Float[Tensor, "*rows place width"],
+    places: Float[Tensor, "place 1"],
+    base: float = 10000.0,
+    width: int | None = None,
 ) -> Float[Tensor, "*rows place width"]:
-    """Each pair (xᵢ, xᵢ₊ₕ), h half the width, turned by place · 10000^(−i/h)."""
-    half = x.shape[-1] // 2
-    frequencies = torch.exp(torch.arange(half, device=x.device).double() * (-math.log(10000.0) / half))
+    """Each pair (xᵢ, xᵢ₊ₕ), h half the width, turned by place · base^(−i/h); maybe only of the first numbers."""
+    half = (x.shape[-1] if width is None else width) // 2
+    frequencies = torch.exp(torch.arange(half, device=x.device).double() * (-math.log(base) / half))
     angles = places.double() * frequencies
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    left, right = x.chunk(2, dim=-1)
-    return torch.cat([left * cos - right * sin, left * sin + right * cos], dim=-1)
+    left, right, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    return torch.cat([left * cos - right * sin, left * sin + right * cos, rest], dim=-1)
 
 
 # -- weights -----------------------------------------------------------------------------------------------

@@ -92,7 +92,8 @@ def _read(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:
         heads = len(weights[f"{block}.attn.W_Q"])
         return of_groups[site.head * len(of_groups) // heads].any(dim=1)
     if hook == "hook_mlp_in":
-        return weights[f"{block}.mlp.W_in"].any(dim=1)
+        gate = weights.get(f"{block}.mlp.W_gate", torch.zeros(1, 1))
+        return weights[f"{block}.mlp.W_in"].any(dim=1) | gate.any(dim=1)
     return weights["unembed.W_U"].any(dim=1)
 
 

@@ -18,7 +18,6 @@ from glassformer.errors import InputError
 from glassformer.measure.layers import layers_of
 from glassformer.nn import Transformer
 from glassformer.nn.attention import Residual
-from glassformer.nn.trace import UNSEEN
 from glassformer.nn.transformer import Block, Input, Norm, Unembed
 
 BIASES = "biases"
@@ -28,9 +27,7 @@ BIASES = "biases"
 def logit_lens(model: Transformer, tokens: Input) -> Float[Tensor, "layer batch pos output"]:
     """The logits of the embedding and of every layer, each read as the last one is: its norm, and the unembedding."""
     streams = layers_of(model).run(tokens)
-    if model.ln_final:
-        streams = [model.ln_final(stream, UNSEEN) for stream in streams]
-    return torch.stack([model.unembed(stream) for stream in streams])
+    return torch.stack([model.unembed(model.finish(stream)) for stream in streams])
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,10 @@ class Parts:
 @torch.no_grad()
 def attribute(model: Transformer, tokens: Input) -> Parts:
     """The logits of a run, by the embedding, the positions, every head and every MLP."""
-    if model.config.skip != "residual":
-        raise InputError("without residual connections logits are no sum of what parts put into them")
+    if model.config.skip != "residual" or model.config.head:
+        raise InputError(
+            "without residual connections, or behind a hidden layer, logits are no sum of what parts put in"
+        )
     hooks = [name for name in model.hook_names if name.endswith(("hook_embed", "hook_pos_embed", "hook_mlp_out"))]
     hooks += [name for name in model.hook_names if name.endswith("hook_scale")]
     hooks += [name for name in model.hooks_on_request if name.endswith("hook_result")]
@@ -63,6 +62,8 @@ def attribute(model: Transformer, tokens: Input) -> Parts:
     if model.pos_embed:
         parts["positions"] = seen["hook_pos_embed"]
     parts[BIASES] = torch.zeros_like(parts["embedding"])
+    if model.ln_embed:
+        parts = frozen(model.ln_embed, seen["ln_embed.hook_scale"], parts)
     for i, block in enumerate(model.blocks):
         assert isinstance(block, Block)
         if block.attn:

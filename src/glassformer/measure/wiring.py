@@ -54,11 +54,12 @@ class Wiring:
         self.known_to: list[int] = []  # for each reader, how many writers come before it
         for i, shape in enumerate(model.config.blocks):
             heads = range(shape.heads)
+            mlp = [Site(f"blocks.{i}.hook_mlp_in")] if shape.mlp else []
             self._reads(Site(f"blocks.{i}.{hook}", head) for hook in HEADS_READ for head in heads)
+            self._reads(mlp if model.config.parallel else [])
             self.writers += [Site(f"blocks.{i}.attn.hook_result", head) for head in heads]
-            if shape.mlp:
-                self._reads([Site(f"blocks.{i}.hook_mlp_in")])
-                self.writers.append(Site(f"blocks.{i}.hook_mlp_out"))
+            self._reads([] if model.config.parallel else mlp)
+            self.writers += [Site(f"blocks.{i}.hook_mlp_out")] if shape.mlp else []
         self._reads([Site(f"blocks.{len(model.config.blocks) - 1}.hook_resid_post")])
 
     def _reads(self, sites: Iterable[Site]) -> None:

@@ -54,7 +54,8 @@ class Attention(nn.Module):
         q, k, v = here("hook_q", q), here("hook_k", k), here("hook_v", v)
         if self.config.positions == "rotary":
             places = torch.arange(q.shape[1], device=q.device)[:, None].to(q.dtype)
-            q, k = (turned(x.transpose(1, 2), places).transpose(1, 2) for x in (q, k))
+            how = (places, self.config.rotary_base, self.config.rotary_width)
+            q, k = (turned(x.transpose(1, 2), *how).transpose(1, 2) for x in (q, k))
             q, k = here("hook_rot_q", q), here("hook_rot_k", k)
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
         env = self.environment(q, told)

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Final, Literal, TypeVar, get_args
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, finite_number
 from glassformer.nn.positions import dyadic_frequencies
 
 AttentionKind = Literal["softmax", "hardmax"]
 NormKind = Literal["none", "layer", "rms"]
 NormPlace = Literal["pre", "post"]
 Positions = Literal["none", "learned", "sinusoidal", "dyadic", "rotary", "alibi", "table"]
-Activation = Literal["relu", "gelu", "piecewise"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "piecewise"]
 Skip = Literal["residual", "highway", "none"]
 Score = Literal[
     "dot", "hard", "additive", "general", "concat", "location", "decomposable", "intra-temporal", "structured", "linear"
@@ -86,6 +86,18 @@ class Config:
     score: Score = "dot"
     """Which of `lineage.scores`; dot products are scaled if `scaled`."""
     window: Window = "global"
+    gated: bool = False
+    """Whether what the first hidden layer says is multiplied by x·W_in, and the activation is of x·W_gate."""
+    parallel: bool = False
+    """Whether attention and MLP of a block read the same stream, side by side."""
+    norm_eps: float = 1e-5
+    rotary_base: float = 10000.0
+    rotary_width: int | None = None
+    """How many numbers of a head are turned; all if not told."""
+    embed_norm: bool = False
+    """Whether the stream begins with a norm, as BERT's."""
+    head: bool = False
+    """Whether there is a hidden layer with a norm before the unembedding, as in BERT's masked language model."""
 
     @classmethod
     def uniform(
@@ -111,10 +123,10 @@ class Config:
         for name in ("vocab", "outputs", "context", "width"):
             if not _is_whole(getattr(self, name), at_least=1):
                 raise InputError(f"{name} must be a whole number of at least 1, not {getattr(self, name)!r}")
-        for name in ("causal", "scaled"):
+        for name in ("causal", "scaled", "gated", "parallel", "embed_norm", "head"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")
-        if self.context * self.width > LARGEST_TABLE:
+        if self.positions in ADDED_POSITIONS and self.context * self.width > LARGEST_TABLE:
             raise InputError(f"a table of {self.context:,} positions × {self.width:,} numbers is too large")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
@@ -124,8 +136,19 @@ class Config:
         plain = self.score == "dot" and self.window == "global"
         if not plain and (self.attention == "hardmax" or self.positions == "alibi"):
             raise InputError("hardmax and alibi go with dot products that look everywhere, and with no other score")
-        if self.positions == "rotary" and any(block.heads and block.head_width % 2 for block in self.blocks):
-            raise InputError("rotary positions turn pairs of numbers: every head_width must be even")
+        if self.positions == "rotary":
+            for block in self.blocks:
+                turned = block.head_width if self.rotary_width is None else self.rotary_width
+                if block.heads and (turned % 2 or not 0 < turned <= block.head_width):
+                    raise InputError("rotary positions turn pairs of numbers: every head_width must be even")
+        if (self.embed_norm or self.head) and self.norm == "none":
+            raise InputError("a norm on the embedding, or in the head, needs to be said which: norm is layer or rms")
+        if self.parallel and not self.sums:
+            raise InputError(
+                "attention and MLP side by side are added to the stream: only with residuals, and norms before"
+            )
+        for name in ("norm_eps", "rotary_base"):
+            finite_number(getattr(self, name), name.replace("_", " "), least=0)
         if self.positions == "sinusoidal" and self.width % 2:
             raise InputError(f"sinusoidal positions come in pairs: width {self.width} must be even")
         needed = 2 * dyadic_frequencies(self.context)
@@ -135,7 +158,7 @@ class Config:
     @property
     def sums(self) -> bool:
         """Whether the stream is, everywhere, the sum of what was written into it."""
-        return self.skip == "residual" and (self.norm == "none" or self.norm_place == "pre")
+        return self.skip == "residual" and not self.embed_norm and (self.norm == "none" or self.norm_place == "pre")
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""

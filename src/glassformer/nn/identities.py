@@ -44,6 +44,7 @@ def with_scale_absorbed(model: Transformer) -> Transformer:
 
 def taken_apart(model: Transformer) -> Transformer:
     """Layers of one kind only: each block becomes one that attends and one that has an MLP."""
+    _refuse_parallel(model)
     shapes: list[BlockShape] = []
     moved: list[tuple[int, Sequence[str]]] = []
     for i, shape in enumerate(model.config.blocks):
@@ -56,6 +57,7 @@ def taken_apart(model: Transformer) -> Transformer:
 
 def regrouped(model: Transformer) -> Transformer:
     """The fewest blocks: one that only attends and a following one that only has an MLP become one."""
+    _refuse_parallel(model)
     shapes: list[BlockShape] = []
     moved: list[list[tuple[int, Sequence[str]]]] = []
     for i, shape in enumerate(model.config.blocks):
@@ -66,6 +68,11 @@ def regrouped(model: Transformer) -> Transformer:
             shapes.append(shape)
             moved.append([(i, (*ATTENTION, *MLP))])
     return remade(model, shapes, gathered(model, moved))
+
+
+def _refuse_parallel(model: Transformer) -> None:
+    if model.config.parallel:
+        raise InputError("attention and MLP that read the same stream cannot stand one after the other")
 
 
 def filled_with_zeros(model: Transformer) -> Transformer:

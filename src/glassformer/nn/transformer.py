@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -30,6 +30,7 @@ Logits: TypeAlias = Float[Tensor, "batch pos output"]
 Places: TypeAlias = Int[Tensor, " pos"]
 Input: TypeAlias = Tokens | Residual
 """Tokens, or vectors that enter the residual stream as they are."""
+NORM_HOOKS: Final = ("hook_scale", "hook_normalized")
 
 
 class Embed(nn.Module):
@@ -64,12 +65,27 @@ class PosEmbed(nn.Module):
         return self.W_pos[where].expand(tokens.shape[0], -1, -1)
 
 
+class Head(nn.Module):
+    """BERT's way from the stream to what logits are read off: a hidden layer, and its norm."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.W_H = nn.Parameter(torch.empty(config.width, config.width))
+        self.b_H = nn.Parameter(torch.empty(config.width))
+        self.activation, self.ln = Activate(config), Norm(config)
+
+    def forward(self, x: Residual, here: Here) -> Residual:
+        """Affine, activation, norm."""
+        said: Residual = self.ln(self.activation(affine(x, self.W_H, self.b_H)), here.inside("ln."))
+        return said
+
+
 class MLP(nn.Module):
     """One or more hidden layers, at each position alone."""
 
     def __init__(self, config: Config, shape: BlockShape) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.activate = config, Activate(config)
         first, last = shape.mlp[0], shape.mlp[-1]
         self.W_in = nn.Parameter(torch.empty(config.width, first))
         self.b_in = nn.Parameter(torch.empty(first))
@@ -78,20 +94,36 @@ class MLP(nn.Module):
         self.b_mid = nn.ParameterList(nn.Parameter(torch.empty(b)) for _, b in sizes)
         self.W_out = nn.Parameter(torch.empty(last, config.width))
         self.b_out = nn.Parameter(torch.empty(config.width))
+        if config.gated:
+            self.W_gate = nn.Parameter(torch.empty(config.width, first))
 
     def forward(self, x: Residual, here: Here) -> Residual:
         """Affine, activation, affine (and again for further hidden layers: hook_pre_1, hook_post_1, …)."""
-        hidden = here("hook_post", self.activate(here("hook_pre", affine(x, self.W_in, self.b_in))))
+        if self.config.gated:
+            pre, linear = here("hook_pre", x @ self.W_gate), here("hook_pre_linear", affine(x, self.W_in, self.b_in))
+            hidden = here("hook_post", self.activate(pre) * linear)
+        else:
+            hidden = here("hook_post", self.activate(here("hook_pre", affine(x, self.W_in, self.b_in))))
         for i, (weight, bias) in enumerate(zip(self.W_mid, self.b_mid, strict=True), start=1):
             hidden = here(f"hook_post_{i}", self.activate(here(f"hook_pre_{i}", affine(hidden, weight, bias))))
         return affine(hidden, self.W_out, self.b_out)
 
-    def activate(self, x: Float[Tensor, "batch pos mlp"]) -> Float[Tensor, "batch pos mlp"]:
-        """ReLU, GELU, or the config's own piecewise-linear function."""
+
+class Activate(nn.Module):
+    """What a hidden unit says, of what it heard."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+
+    def forward(self, x: Float[Tensor, "batch pos mlp"]) -> Float[Tensor, "batch pos mlp"]:
+        """ReLU, GELU (exact, or by tanh as GPT-2's), SiLU, or the config's own piecewise-linear function."""
         if self.config.activation == "relu":
             return F.relu(x)
-        if self.config.activation == "gelu":
-            return F.gelu(x)
+        if self.config.activation in ("gelu", "gelu_tanh"):
+            return F.gelu(x, approximate="tanh" if self.config.activation == "gelu_tanh" else "none")
+        if self.config.activation == "silu":
+            return F.silu(x)
         pieces = self.config.pieces
         assert pieces is not None  # the config has checked it
         which = torch.bucketize(x, x.new_tensor(pieces.knots), right=True)
@@ -103,7 +135,7 @@ class Norm(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.centred, self.eps = config.norm == "layer", 1e-5
+        self.centred, self.eps = config.norm == "layer", config.norm_eps
         self.w = nn.Parameter(torch.empty(config.width))
         if self.centred:
             self.b = nn.Parameter(torch.empty(config.width))
@@ -148,19 +180,21 @@ class Block(nn.Module):
         self.mlp = MLP(config, shape) if shape.mlp else None
         self.ln1 = Norm(config) if self.attn and config.norm != "none" else None
         self.ln2 = Norm(config) if self.mlp and config.norm != "none" else None
+        self.parallel = config.parallel
         gated, self.skips = config.skip == "highway", config.skip != "none"
         self.gate1, self.gate2 = (Gate(config) if half and gated else None for half in (self.attn, self.mlp))
 
     def forward(self, x: Residual, here: Here, told: Told | None = None) -> Residual:
         """Pre-norm: x + f(norm(x)). Post-norm: norm(x + f(x)). No norm: x + f(x)."""
-        x = here("hook_resid_pre", x)
+        entered = x = here("hook_resid_pre", x)
         if self.attn:
             read = self.read_by_heads(x, here)
             added = here("hook_attn_out", self.attn(read, here.inside("attn."), told))
-            x = here("hook_resid_mid", self.joined(x, added, self.gate1))
+            x = self.joined(x, added, self.gate1)
+            x = x if self.parallel else here("hook_resid_mid", x)
             x = self.ln1(x, here.inside("ln1.")) if self.ln1 and self.post else x
         if self.mlp:
-            read = here("hook_mlp_in", x)
+            read = here("hook_mlp_in", entered if self.parallel else x)
             read = self.ln2(read, here.inside("ln2.")) if self.ln2 and self.pre else read
             x = self.joined(x, here("hook_mlp_out", self.mlp(read, here.inside("mlp."))), self.gate2)
         x = here("hook_resid_post", x)
@@ -208,7 +242,9 @@ class Transformer(nn.Module):
         self.embed = Embed(config)
         self.pos_embed = PosEmbed(config) if config.positions in ADDED_POSITIONS else None
         self.blocks = nn.ModuleList(Block(config, shape) for shape in config.blocks)
+        self.ln_embed = Norm(config) if config.embed_norm else None
         self.ln_final = Norm(config) if config.norm != "none" and config.norm_place == "pre" else None
+        self.head = Head(config) if config.head else None
         self.unembed = Unembed(config)
         self.initialise()
 
@@ -225,13 +261,19 @@ class Transformer(nn.Module):
         x = here("hook_embed", tokens if tokens.is_floating_point() else self.embed(tokens))
         if self.pos_embed:
             x = x + here("hook_pos_embed", self.pos_embed(tokens, first))
+        x = self.ln_embed(x, here.inside("ln_embed.")) if self.ln_embed else x
         return self.go_on(x, here, told=told)
 
     def go_on(self, x: Residual, here: Here = UNSEEN, begin: int = 0, told: Told | None = None) -> Residual:
         """From the stream that enters block `begin` to the vectors that the logits are read off."""
         for i, block in enumerate(self.blocks[begin:], start=begin):
             x = block(x, here.inside(f"blocks.{i}."), told)
-        return self.ln_final(x, here.inside("ln_final.")) if self.ln_final else x
+        return self.finish(x, here)
+
+    def finish(self, x: Residual, here: Here = UNSEEN) -> Residual:
+        """From the stream behind the last block, or any, to the vectors that the logits are read off."""
+        x = self.ln_final(x, here.inside("ln_final.")) if self.ln_final else x
+        return self.head(x, here.inside("head.")) if self.head else x
 
     # -- looking inside --------------------------------------------------------------------------------
 
@@ -260,10 +302,12 @@ class Transformer(nn.Module):
     def hook_names(self) -> list[str]:
         """The names of all activations, in the order in which they are computed."""
         names = ["hook_embed"] + ["hook_pos_embed"] * bool(self.pos_embed)
+        names += [f"ln_embed.{name}" for name in NORM_HOOKS] if self.ln_embed else []
         for i, block in enumerate(self.blocks):
             assert isinstance(block, Block)
             names += [f"blocks.{i}.{name}" for name in block_hook_names(block, self.config)]
-        return names + (["ln_final.hook_scale", "ln_final.hook_normalized"] if self.ln_final else [])
+        names += [f"ln_final.{name}" for name in NORM_HOOKS] if self.ln_final else []
+        return names + ([f"head.ln.{name}" for name in NORM_HOOKS] if self.head else [])
 
     @property
     def hooks_on_request(self) -> list[str]:
@@ -340,18 +384,21 @@ def kept_size(kind: str, weight: Tensor) -> float:
 
 def block_hook_names(block: Block, config: Config) -> Sequence[str]:
     """The activations of one block, in order."""
-    norm = ["hook_scale", "hook_normalized"]
-    first, second = ([f"ln{n}.{name}" for name in norm] if has else [] for n, has in ((1, block.ln1), (2, block.ln2)))
+    first, second = (
+        [f"ln{n}.{name}" for name in NORM_HOOKS] if has else [] for n, has in ((1, block.ln1), (2, block.ln2))
+    )
     names = ["hook_resid_pre"]
     if block.attn:
         names += first if block.pre else []
         names += ["attn.hook_q", "attn.hook_k", "attn.hook_v"]
         names += ["attn.hook_rot_q", "attn.hook_rot_k"] if config.positions == "rotary" else []
-        names += ["attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "hook_attn_out", "hook_resid_mid"]
+        names += ["attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "hook_attn_out"]
+        names += [] if block.parallel else ["hook_resid_mid"]
         names += first if block.post else []
     if block.mlp:
         names += second if block.pre else []
         further = [f"mlp.hook_{name}_{i}" for i in range(1, len(block.mlp.W_mid) + 1) for name in ("pre", "post")]
-        names += ["mlp.hook_pre", "mlp.hook_post", *further, "hook_mlp_out"]
+        linear = ["mlp.hook_pre_linear"] if config.gated else []
+        names += ["mlp.hook_pre", *linear, "mlp.hook_post", *further, "hook_mlp_out"]
     names.append("hook_resid_post")
     return names + ([*second, "hook_normalized_resid_post"] if block.post and block.ln2 else [])

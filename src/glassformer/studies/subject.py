@@ -1,4 +1,4 @@
-"""A model to look into, whoever made it: built, trained on words or text, or of a world of facts; and its names."""
+"""A model to look into, whoever made it: built, trained on words or text, of a world of facts, or brought in."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer import interop
 from glassformer.automata import formats
 from glassformer.automata.words import chosen_words, every_word
 from glassformer.errors import InputError
+from glassformer.interop import huggingface
 from glassformer.learn.batch import Batch
 from glassformer.learn.objectives import encoded, tokeniser_from
 from glassformer.learn.tasks import FlipFlopLanguage, Following, WordTask, task_from_json
@@ -101,7 +103,9 @@ class Subject:
 
 
 def open_subject(folder: Path) -> Subject:
-    """The model in a folder, or of a run."""
+    """The model in a folder, ours or Hugging Face's, or of a run."""
+    if huggingface.is_model(folder):
+        return _of_huggingface(folder)
     place = model_of(folder)
     loaded, documents = files.load(place)
     model = reader_of(loaded, str(place)).eval()
@@ -125,6 +129,17 @@ def _of_text(model: Transformer, documents: Mapping[str, str], place: Path) -> S
     ending = -1 if model.config.causal else None  # whoever says what comes next is asked before the end
     outputs = names[: model.config.outputs]
     return Subject(model, names, outputs, lambda text: encoded(tokeniser, [text])[0][:ending])
+
+
+def _of_huggingface(folder: Path) -> Subject:
+    model, tokeniser = interop.load(folder), huggingface.tokeniser(folder)
+    names = tuple(tokeniser.decode([i]) if i < len(tokeniser) else f"<unused {i}>" for i in range(model.config.vocab))
+
+    def encode(text: str) -> list[int]:
+        ids: list[int] = tokeniser(text)["input_ids"]
+        return ids
+
+    return Subject(model, names, names, encode)
 
 
 def _shown(tokeniser: Any, token: int) -> str:
