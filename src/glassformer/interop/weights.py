@@ -79,8 +79,8 @@ def opened(source: str) -> Any:
         raise InputError(f"{source}: transformers cannot open it: {first_line(error)}{hint}") from None
     if missing := sorted(loading["missing_keys"]):
         raise InputError(
-            f"{source} does not hold all weights of its model: {missing[0]} is missing; what makes logits must be saved "
-            "too, as of a model for causal or masked language modelling"
+            f"{source} does not hold all weights of its model: {missing[0]} is missing; what makes logits must be "
+            "saved, too, as of a model for causal or masked language modelling"
         )
     return model.eval()
 
