@@ -127,3 +127,15 @@ def test_planted_facts_are_found_and_the_model_is_kept(shell: Shell, tmp_path: P
     assert "would be said after this layer: basketball" in told
     assert "there is no token 'Jackson'" in shell("step", str(tmp_path / "model"), "Jackson", code=2)[1]
     assert "not at 'verb'" in shell("facts", "--planted", "verb", "--out", str(tmp_path / "x"), code=2)[1]
+
+
+def test_a_model_that_changes_sequences_is_opened_too(shell: Shell) -> None:
+    train = ("train", "copy", "--length", "3", "--layers", "1", "--width", "8", "--heads", "2", "--steps", "2")
+    shell(*train, "--part", "groups=1", "--part", "score=additive", "--out", "copying")
+    told = shell.json("step", "copying", "1 2 3 separator start 1 2")
+    assert told["tokens"] == ["1", "2", "3", "separator", "start", "1", "2"]
+    assert shell.json("measure", "heads", "copying")["layers"]
+    assert shell.json("measure", "ablate", "copying")["layers"]
+    assert "is NAME=VALUE" in shell(*train, "--part", "score", code=2)[1]
+    shell("train", "recall", "--kind", "rnn", "--steps", "1", "--width", "8", "--out", "recalling")
+    assert "a Transformer is needed here" in shell("step", "recalling", "1", code=2)[1]

@@ -1,5 +1,6 @@
 """The family side by side: small enough to run here, and a story that can turn out otherwise."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -8,6 +9,8 @@ import pytest
 
 from glassformer.errors import InputError
 from glassformer.learn.architecture import Architecture
+from glassformer.learn.store import Store
+from glassformer.learn.sweep import results_of, sweep_of
 from glassformer.learn.trial import task_of
 from glassformer.studies import aligned, lineage, skips, translating
 from glassformer.studies.lineage import (
@@ -89,7 +92,7 @@ def row(accuracy: float = 1.0, reached: int | None = 100, **tests: float) -> Row
 
 STORY = Family(
     {
-        (RNN, "recall", "none"): row(0.4, None, near=0.9, far=0.3),
+        (RNN, "recall", "none"): row(0.4, None),
         (RNN, "recall", "additive"): row(1.0),
         (RNN, "fetch", "scaled dot"): row(0.9, None),
         (RNN, "fetch", "multi-head"): row(1.0),
@@ -99,14 +102,14 @@ STORY = Family(
         (RNN, "reverse", "scaled dot, before the step"): row(0.9),
         (BLOCK, IN_THE_BLOCK, "additive"): row(0.6),
         (BLOCK, IN_THE_BLOCK, "scaled dot"): row(0.8),
-    }
+    },
+    {"none": [0.9, 0.6, 0.3], "additive": [1.0, 0.9, 0.9]},
 )
 
 
 @pytest.mark.parametrize(
     ("case", "other"),
     [
-        ((RNN, "recall", "none"), row(0.4, None, near=0.9, far=0.85)),
         ((RNN, "recall", "additive"), row(0.42)),
         ((RNN, "fetch", "scaled dot"), row(1.0, 90)),
         ((BLOCK, IN_THE_BLOCK, "additive"), row(0.9)),
@@ -115,19 +118,30 @@ STORY = Family(
 )
 def test_every_sentence_of_the_story_can_be_untrue(case: tuple[str, str, str], other: Row) -> None:
     assert [verdict.holds for verdict in STORY.verdicts()] == [True] * 4
-    changed = Family({**STORY.rows, case: other})
+    changed = replace(STORY, rows={**STORY.rows, case: other})
     assert [verdict.holds for verdict in changed.verdicts()].count(False) == 1
 
 
+@pytest.mark.parametrize(
+    "right", [{"none": [0.9, 0.7], "additive": [1.0, 0.9]}, {"none": [0.9, 0.3], "additive": [1.0, 0.6]}]
+)
+def test_distance_kills_only_if_it_does_so_without_attention_alone(right: dict[str, list[float]]) -> None:
+    assert STORY.verdicts()[0].holds
+    assert not replace(STORY, by_distance=right).verdicts()[0].holds
+
+
 def test_what_was_not_trained_is_not_judged() -> None:
-    assert Family({(RNN, "copy", "dot"): row()}).verdicts() == []
+    assert Family({(RNN, "copy", "dot"): row()}, {}).verdicts() == []
 
 
 def test_whether_depth_trains_without_skips_can_turn_out_otherwise() -> None:
     gradients = {kind: [1.0, 2.0] for kind in KINDS}
-    told = Skips({kind: {2: 1.0, 16: 0.1 if kind == "none" else 1.0} for kind in KINDS}, gradients)
+    deep = {kind: 0.1 if kind == "none" else 1.0 for kind in KINDS}
+    told = Skips({kind: {2: 1.0, 16: right} for kind, right in deep.items()}, gradients)
     assert skips.verdicts(told)[0].holds
-    assert not skips.verdicts(Skips({kind: {2: 1.0, 16: 1.0} for kind in KINDS}, gradients))[0].holds
+    for other in ({"none": 1.0}, {"highway": 0.4}, {"residual": 0.4}):
+        changed = {kind: {2: 1.0, 16: right} for kind, right in {**deep, **other}.items()}
+        assert not skips.verdicts(Skips(changed, gradients))[0].holds
     ElementTree.fromstring(told.draw())
 
 
@@ -166,3 +180,21 @@ def test_a_width_is_found_for_every_number_of_parameters() -> None:
     widths = [lineage.widest({"kind": "rnn", "score": "dot"}, lesson, count) for count in (1, 20_000, 10**9)]
     assert widths[0] == 16
     assert widths == sorted(set(widths))
+
+
+def test_a_trial_that_failed_or_lost_its_model_is_tried_again(tmp_path: Path) -> None:
+    sweep = sweep_of(
+        {"task": {"sequence": "copy", "length": 2}, "model": {"kind": "rnn", "width": 8}, "training": {"steps": 1}},
+        "one",
+    )
+    folder, store = tmp_path / "runs", tmp_path / "runs.sqlite"
+    (first,) = results_of({"one": sweep}, store, 1, folder=folder)["one"]
+    shutil.rmtree(folder)
+    kept = Store(store)
+    kept.file.execute("update trials set status = 'failed'")
+    kept.close()
+    (again,) = results_of({"one": sweep}, store, 1, folder=folder)["one"]
+    assert again["loss"] == first["loss"]
+    shutil.rmtree(folder)
+    results_of({"one": sweep}, store, 1, folder=folder)
+    assert (folder / sweep.ids[0] / "model").exists()

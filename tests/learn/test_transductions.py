@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.errors import InputError
+from glassformer.learn.architecture import Architecture
 from glassformer.learn.batch import NOT_ASKED
 from glassformer.learn.tasks import task_from_json, task_to_json
 from glassformer.learn.transductions import FORMATS, WAYS, Transduction
@@ -77,8 +78,7 @@ def test_a_task_is_told_in_plain_values_and_its_context_holds_the_longest() -> N
         task = task_of({"sequence": way, "length": 4, "shortest": 2})
         assert task_of(task_to_json(task)["transduction"]) == task
         assert max(task.batch(np.random.default_rng(seed), 1).tokens.shape[1] for seed in range(30)) == task.context
-    with pytest.raises(InputError, match="does not follow a machine"):
-        task_from_json({"task": task_to_json(Transduction("copy"))}, "this run")
+        assert task_from_json({"task": task_to_json(task)}, "this run") == task
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,27 @@ def test_a_task_is_told_in_plain_values_and_its_context_holds_the_longest() -> N
         ({"sequence": "copy", "inside": True}, "only of recall and fetch"),
         ({"sequence": "copy", "wide": 1}, "knows no 'wide'"),
         ({"length": 4}, "a task needs a machine"),
+        ({"sequence": "copy", "text": "a.txt"}, "one of text and sequence, not both"),
+        ({"text": 5, "objective": "lm"}, "a text is a file or the name of a corpus, not 5"),
+        ({"text": "a.txt", "objective": "lm", "length": 4}, "knows no 'length'"),
+        ({"text": "a.txt"}, "lacks something"),
     ],
 )
+@pytest.mark.usefixtures("types_unchecked")
 def test_tasks_that_cannot_be_are_named(values: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         task_of(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"kind": "lstm", "score": "additive"}, "of the kind lstm has no score to choose"),
+        ({"kind": "rnn", "skip": "none"}, "of the kind rnn has no skip to choose"),
+        ({"place": "before"}, "of the kind transformer has no place to choose"),
+        ({"start": "large"}, "weights start small or kept"),
+    ],
+)
+def test_parts_that_a_model_does_not_have_are_refused(values: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Architecture(**values)  # type: ignore[arg-type]

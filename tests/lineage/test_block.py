@@ -43,9 +43,8 @@ def test_looking_changes_nothing_and_patterns_are_weights(score: str, window: st
         torch.testing.assert_close(pattern.sum(-1), torch.ones_like(pattern[..., 0]))
 
 
-@pytest.mark.parametrize(("score", "window"), [part for part in PARTS if part[1] != "local-p"])
+@pytest.mark.parametrize(("score", "window"), PARTS)
 def test_what_comes_later_changes_no_answer(score: str, window: str) -> None:
-    """Local-p alone asks how long the whole sequence is."""
     model = made(score=score, window=window)
     torch.testing.assert_close(model(TOKENS[:, :9]), model(TOKENS)[:, :9])
 

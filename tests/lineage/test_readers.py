@@ -141,7 +141,7 @@ def test_choices_are_told_with_the_places_they_were_made_at(by_steps: bool) -> N
     model, told = made(score="hard", feeding=by_steps), Told(torch.Generator().manual_seed(0))
     model.read(TOKENS, told)
     assert told.reach == ("onward" if by_steps else "here")
-    assert [choice.shape for choice in told.choices] == [(3, ANSWER)]
+    assert [(reach, choice.shape) for reach, choice in told.choices] == [(told.reach, (3, ANSWER))]
 
 
 def test_it_is_saved_and_opened_as_it_was(tmp_path: Path) -> None:
@@ -156,8 +156,10 @@ def test_attention_learns_to_recall() -> None:
     assert train(task, reader, Settings(steps=150, learning_rate=5e-3, evaluate_every=50)).reached
 
 
-def test_a_training_with_chance_in_it_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    task, reader = Transduction("recall", 4, letters=8), Architecture(kind="rnn", score="hard", width=8)
+@pytest.mark.parametrize("parts", [{"score": "hard"}, {"score": "structured", "heads": 2}], ids=str)
+def test_a_training_goes_on_to_the_same_weights(parts: dict[str, Any], tmp_path: Path) -> None:
+    """Also where chance is in it, and where some weights, of queries that nobody asks for, are never moved."""
+    task, reader = Transduction("recall", 4, letters=8), Architecture(kind="rnn", width=8, **parts)
     settings = Settings(steps=6, batch=8, evaluation_words=32, checkpoint_seconds=0)
     whole = train(task, reader, settings).model
 
@@ -180,8 +182,11 @@ def test_a_training_with_chance_in_it_goes_on_to_the_same_weights(tmp_path: Path
         ({"heads": 3}, "width 8 does not divide into 3 heads"),
         ({"heads": 4, "groups": 3}, "4 heads do not divide into 3 groups"),
         ({"score": "none", "place": "before"}, "nothing to look at"),
+        ({"feeding": "no"}, "feeding is true or false, not 'no'"),
+        ({"groups": "two"}, "the number of groups"),
     ],
 )
+@pytest.mark.usefixtures("types_unchecked")
 def test_readers_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         EncoderDecoder(replace(BASE, **changes))

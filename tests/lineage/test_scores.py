@@ -296,7 +296,7 @@ def test_hard_attention_draws_each_key_as_often_as_its_softmax_says() -> None:
     assert (drawn.sum(-1) == 1).all()
     # 4 standard errors: one of these 24 frequencies is farther off for one seed in 600
     assert ((drawn.mean(2) - p[:, :, 0]).abs() <= 4 * (p * (1 - p) / draws).sqrt()[:, :, 0]).all()
-    torch.testing.assert_close(told.choices[0], drawn.mul(p).sum(-1).log().sum(1))
+    torch.testing.assert_close(told.choices[0][1], drawn.mul(p).sum(-1).log().sum(1))
 
 
 @pytest.mark.parametrize("reach", ["here", "onward", "all"])
@@ -304,10 +304,12 @@ def test_a_choice_is_charged_what_was_lost_beyond_the_mean_of_the_others(reach: 
     torch.manual_seed(0)
     chosen, losses = torch.randn(3, 2), torch.rand(3, 4)
     losses[:, 0] = 0  # where nothing is asked
-    told = Told(torch.Generator(), reach, penalties=[torch.tensor(0.5), torch.tensor(0.25)], choices=[chosen, chosen])
+    told = Told(
+        torch.Generator(), reach, penalties=[torch.tensor(0.5), torch.tensor(0.25)], choices=[(reach, chosen)] * 2
+    )
     expected = 0.75
     for b, t in itertools.product(range(3), range(2)):
-        places = {"here": slice(2 + t, 3 + t), "onward": slice(2 + t, 4), "all": slice(2, 4)}[reach]
+        places = {"here": slice(2 + t, 3 + t), "onward": slice(2 + t, 4), "all": slice(0, 4)}[reach]
         cost = [float(losses[row, places].sum()) for row in range(3)]
         others = [cost[row] for row in range(3) if row != b]
         expected += 2 * (cost[b] - sum(others) / 2) * float(chosen[b, t]) / 9

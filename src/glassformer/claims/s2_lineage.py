@@ -6,13 +6,14 @@ side is `glassformer lineage`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import torch
 
 from glassformer.learn import Architecture, Settings, Trained, train
+from glassformer.learn.evaluation import accuracy_by_place
 from glassformer.learn.transductions import Transduction
 from glassformer.lineage import EncoderDecoder
 from glassformer.lineage.scores import Structured
@@ -26,14 +27,13 @@ COPY: Final = Transduction("copy", length=8, shortest=4, letters=8)
 def learned(
     task: Transduction,
     steps: int,
-    tests: Mapping[str, Transduction] | None = None,
     kind: str = "rnn",
     width: int = 48,
     **parts: Any,
 ) -> Trained:
     """A small reader, or Transformer, trained on a task."""
     settings = Settings(steps=steps, learning_rate=5e-3, evaluate_every=steps)
-    return train(task, Architecture(kind=kind, width=width, **parts), settings, tests=tests or {})
+    return train(task, Architecture(kind=kind, width=width, **parts), settings)
 
 
 def accuracy(task: Transduction, steps: int, **parts: Any) -> float:
@@ -75,11 +75,17 @@ def scores_and_windows() -> tuple[str, bool]:
 
 def distance() -> tuple[str, bool]:
     """The fixed-size state of an LSTM loses distant words; attention to all of its states repairs it."""
-    tests = {str(n): Transduction("recall", n, letters=12, distance=n) for n in (2, 6)}
-    fixed, looking = (learned(RECALL, 400, tests, score=score, cell="lstm").tests for score in ("none", "dot"))
-    (near, far), (near_seen, far_seen) = ((tested["2"].accuracy, tested["6"].accuracy) for tested in (fixed, looking))
-    said = f"an LSTM alone {near:.3f}, {far:.3f}; with attention {near_seen:.3f}, {far_seen:.3f}"
-    return f"recall of the pair 2 and 6 pairs back: {said}", near > far + 0.1 and far_seen >= LEARNED
+    task = Transduction("reverse", length=10, letters=8)
+    fixed, looking = (right_by_place(task, 300, score=score, cell="lstm") for score in ("none", "dot"))
+    said = f"an LSTM alone {fixed[0]:.3f}, {fixed[-1]:.3f}; with attention {looking[0]:.3f}, {looking[-1]:.3f}"
+    holds = fixed[0] - fixed[-1] > 0.3 and looking[-1] >= LEARNED
+    return f"ten letters in reverse, the one read last and the one read first: {said}", holds
+
+
+def right_by_place(task: Transduction, steps: int, **parts: Any) -> list[float]:
+    """What a trained reader has right of the last letter, the one before it, …"""
+    model = learned(task, steps, **parts).model
+    return accuracy_by_place(model, task, task.batch(np.random.default_rng(1), 256))
 
 
 def several_at_once() -> tuple[str, bool]:
@@ -91,7 +97,7 @@ def several_at_once() -> tuple[str, bool]:
         f"two values at once: one head {one:.3f}, four {four:.3f}; two of four hops look at the same place with weight "
         f"{kept_apart:.3f} under the penalty, {left_alone:.3f} without"
     )
-    return said, four > one and kept_apart < left_alone
+    return said, four > one + 0.1 and kept_apart < left_alone
 
 
 def overlap(strength: float) -> float:
@@ -109,12 +115,12 @@ def overlap(strength: float) -> float:
 
 
 def skip_connections() -> tuple[str, bool]:
-    """Skip connections let deep stacks train: without them eight layers learn nothing, with residuals they do."""
+    """Skip connections let deep stacks train: without them eight layers learn little, with them everything."""
     task = Transduction("copy", length=6, letters=8)
     alike: dict[str, Any] = {"kind": "transformer", "layers": 8, "width": 32, "start": "kept", "norm": "none"}
     deep = {skip: accuracy(task, 100, skip=skip, **alike) for skip in ("none", "highway", "residual")}
     said = ", ".join(f"{skip} {value:.3f}" for skip, value in deep.items())
-    return f"copy with 8 layers: {said}", deep["residual"] >= LEARNED > deep["none"] + 0.3
+    return f"copy with 8 layers: {said}", min(deep["residual"], deep["highway"]) >= LEARNED > deep["none"] + 0.3
 
 
 CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {

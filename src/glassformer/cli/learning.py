@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 @app.command()
 def train(
     spec: Spec,
-    length: Annotated[int, typer.Option(min=1, help="Letters in a word.")] = 32,
+    length: Annotated[
+        int | None, typer.Option(min=1, help="Letters in a word; default: 32, of sequences 12 (4 pairs).")
+    ] = None,
     predict: Annotated[
         str, typer.Option(help="What is asked after every letter: state, output, start, boundary, first or top.")
     ] = "state",
@@ -73,7 +75,8 @@ def train(
         raise InputError(f"{folder} holds no run that could go on")
     given = {"predict": predict, "reveal": reveal, "scratchpad": scratchpad, "ignore": ignore}
     usual = {"predict": "state", "reveal": 1.0, "scratchpad": False, "ignore": 0.8}
-    task: dict[str, Any] = {"sequence" if spec in WAYS else "machine": spec, "length": length}
+    usual_length = (4 if spec in ("recall", "fetch") else 12) if spec in WAYS else 32
+    task: dict[str, Any] = {"sequence" if spec in WAYS else "machine": spec, "length": length or usual_length}
     task |= {name: value for name, value in given.items() if value != usual[name]}
     if letters is not None:
         task["letters"] = probabilities(letters)

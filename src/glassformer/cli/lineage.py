@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from glassformer.learn.store import Row as Trial
     from glassformer.studies.lineage import Family
     from glassformer.studies.skips import Skips
-    from glassformer.studies.translating import Translating
+    from glassformer.studies.translating import Plan, Translating
     from glassformer.studies.verdict import Verdict
 
 
@@ -61,7 +61,7 @@ def lineage(
     read = None
     if translation is not None:
         with trials_bar("translating") as watch:
-            read = translating.translating(translating.Plan(translation), folder, cores(), watch)
+            read = translating.translating(translation, folder, cores(), watch)
     verdicts = [*family.verdicts(), *skips.verdicts(stacked), *(translating.verdicts(read) if read else [])]
     found = {
         "family": family.to_json(),
@@ -86,20 +86,20 @@ def lineage(
     return None
 
 
-def brought(text: str) -> str | None:
-    """A text that is there, or can be brought; otherwise it is said why not, and the rest is done without."""
-    from glassformer.learn import corpora, fetching
+def brought(text: str) -> Plan | None:
+    """What is to be translated; a corpus that cannot be brought is said, and the rest is done without."""
+    from glassformer.learn import fetching
+    from glassformer.studies.translating import Plan, check
 
     try:
         if text in fetching.SOURCES:
             fetching.fetch(text)
-        next(iter(corpora.read(text)))
     except InputError as error:
-        if text not in fetching.SOURCES:
-            raise
         err.print(f"nothing is translated: {error}")
         return None
-    return text
+    plan = Plan(text)
+    check(plan)
+    return plan
 
 
 @contextmanager
@@ -122,10 +122,14 @@ def list_family(as_json: bool) -> None:
 
     windows = {name: part for name, part in WINDOWS.items() if part is not None}
     parts: dict[str, Any] = {**FAMILY, **windows, "multi-head": MultiHead}
-    rows = [(name, part.source, (part.__doc__ or "").split("\n")[0]) for name, part in parts.items()]
+    given = {name: f"score={name}" for name in FAMILY} | {name: f"window={name}" for name in windows}
+    given |= {"multi-head": "heads=4, groups=2", "rotary": "score=rotary, positions=rotary in a Transformer"}
+    given["alibi"] = "score=alibi, positions=alibi in a Transformer"
+    rows = [(name, part.source, (part.__doc__ or "").split("\n")[0], given[name]) for name, part in parts.items()]
     if as_json:
-        return print_json([{"name": name, "source": source, "formula": formula} for name, source, formula in rows])
-    table = table_of("score", "source", "formula")
+        keys = ("name", "source", "formula", "part")
+        return print_json([dict(zip(keys, row, strict=True)) for row in rows])
+    table = table_of("member", "source", "formula", "as a part of a model")
     for row in rows:
         table.add_row(*row)
     out.print(table)

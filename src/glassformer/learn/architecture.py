@@ -21,6 +21,13 @@ KINDS: Final = ("transformer", "lstm", "rnn")
 LSTM_EMBEDDING: Final = 64
 USUAL_HEADS: Final = 4
 STARTS: Final = ("small", "kept")
+RECURRENT: Final = ("cell", "place", "feeding", "intra")
+FOREIGN: Final = {
+    "transformer": RECURRENT,
+    "lstm": (*RECURRENT, "score", "window", "groups", "skip", "start"),
+    "rnn": ("norm", "norm_place", "skip", "start"),
+}
+"""Parts that models of a kind do not have."""
 LARGEST: Final = {"layers": 1000, "width": 2**16, "heads": 2**16, "mlp": 2**20, "context": 2**24}
 """The sizes of models, and how large they may be: more is a mistake."""
 
@@ -64,6 +71,9 @@ class Architecture:
             optional = name in ("heads", "mlp", "context")
             if not (optional and value is None) and whole_number(value, name, least=1) > most:
                 raise InputError(f"{name} is at most {most:,}, not {value:,}")
+        for name in FOREIGN[self.kind]:
+            if getattr(self, name) != Architecture.__dataclass_fields__[name].default:
+                raise InputError(f"a model of the kind {self.kind} has no {name.replace('_', ' ')} to choose")
         if self.start not in STARTS:
             raise InputError(f"weights start {' or '.join(STARTS)}; not {self.start!r}")
         if self.norm_place not in get_args(NormPlace):
@@ -79,11 +89,11 @@ class Architecture:
                 return LSTM(LSTMConfig(task.vocab, task.outputs, LSTM_EMBEDDING, self.width, self.layers))
             if self.kind == "rnn":
                 return EncoderDecoder(self.reader(task))
-            if isinstance(task, Reading) and task.objective == "mt":
-                return Translator(self.translator(task))
-            made = Transformer(self.config(task))
+            translates = isinstance(task, Reading) and task.objective == "mt"
+            made = Translator(self.translator(task)) if translates else Transformer(self.config(task))  # type: ignore[arg-type]
             if self.start == "kept":
-                made.initialise(keeping=True)
+                for part in (made.encoder, made.decoder) if isinstance(made, Translator) else (made,):
+                    part.initialise(keeping=True)
             return made
 
     def config(self, task: Task) -> Config:
@@ -138,5 +148,5 @@ class Architecture:
         return TranslatorConfig(encoder, replace(alike, causal=True), END)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
+        """The same as plain values, with the number of heads that is meant."""
+        return {**asdict(self), "heads": self.heads or (1 if self.kind == "rnn" else USUAL_HEADS)}

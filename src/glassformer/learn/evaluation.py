@@ -46,6 +46,13 @@ def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score
     return Score(1 - wrong / max(asked, 1), whole / words)
 
 
+def accuracy_by_place(model: Model, task: Task, batch: Batch) -> list[float]:
+    """The part that is right at each place where something is asked of every word."""
+    missed = mistakes(model, task, batch)
+    asked = (batch.answers != NOT_ASKED).all(dim=0)
+    return (1 - missed[:, asked].double().mean(dim=0)).tolist()
+
+
 def mistakes(model: Model, task: Task, batch: Batch) -> Bool[Tensor, "word pos"]:
     """Where something is asked, and the model says something else than the answer."""
     with torch.no_grad():

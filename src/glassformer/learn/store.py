@@ -135,6 +135,14 @@ class Store:
             (json.dumps(list(ids)),),
         )
 
+    def forget(self, ids: Sequence[str]) -> None:
+        """What was found by those of these trials that are done; they are free again."""
+        self.file.execute(
+            "update trials set status = 'waiting', result = null "
+            "where status = 'done' and id in (select value from json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+
     def rows(self, ids: Sequence[str]) -> list[Row]:
         """These trials as they stand, in the order given."""
         found = self.file.execute(

@@ -221,12 +221,16 @@ def results_of(
 ) -> dict[Key, list[dict[str, Any]]]:
     """The results of several sweeps, after training here whatever of them is not in the store yet.
 
-    Runs are kept, with their models, in the folder if there is one.
+    Runs are kept, with their models, in the folder if there is one. Those that failed, or whose models are gone, are
+    tried again.
     """
     everything = Sweep({trial: settings for sweep in sweeps.values() for trial, settings in sweep.trials.items()})
     kept = Store(store)
     try:
         kept.add(everything.trials.items())
+        kept.retry_failed(everything.ids)
+        if folder is not None:
+            kept.forget([trial for trial in everything.ids if not (folder / trial / "model").exists()])
         run_here(everything, kept, processes, folder, watch)
         for row in kept.rows(everything.ids):
             if row.status != "done":

@@ -222,14 +222,14 @@ def task_to_json(task: Task) -> dict[str, Any]:
     return {"machine": machine, **rest, "letters": list(task.letters) if task.letters else None}
 
 
-def task_from_json(run: Any, source: str) -> WordTask:
-    """The task on words that a run was begun with; the source is named if it tells none."""
+def task_from_json(run: Any, source: str) -> WordTask | Transduction:
+    """The task on words, or sequences, that a run was begun with; the source is named if it tells none."""
     try:
         values = run["task"]
         if "reading" in values:
             raise InputError(f"{source} is of a model that read text, not words of a machine")
         if "transduction" in values:
-            raise InputError(f"{source} is of a model that changes sequences, and does not follow a machine")
+            return Transduction(**values["transduction"])
         if "flip_flop_language" in values:
             return FlipFlopLanguage(**values["flip_flop_language"])
         rest: Mapping[str, Any] = {name: value for name, value in values.items() if name not in ("machine", "letters")}

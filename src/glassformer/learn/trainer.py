@@ -379,12 +379,14 @@ class _Run:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             self.model.load_state_dict({n[8:]: value for n, value in tensors.items() if n.startswith("weights.")})
             for name, weights in zip(self.names, self.weights, strict=True):
-                keys = ("step", "exp_avg", "exp_avg_sq")
-                self.optimiser.state[weights] = {key: tensors[f"{key}.{name}"] for key in keys} if told["step"] else {}
+                kept = {key: tensors.get(f"{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
+                moved = told["step"] and any(value is not None for value in kept.values())
+                self.optimiser.state[weights] = {key: tensors[f"{key}.{name}"] for key in kept} if moved else {}
             self.step = whole_number(told["step"], "the step", least=0)
             self.tokens = whole_number(told.get("tokens", 0), "the number of tokens", least=0)
             self.loss, self.seconds = float(told["loss"]), float(told["seconds"])
-            self.reached = told.get("reached")
+            reached = told.get("reached")
+            self.reached = None if reached is None else whole_number(reached, "the step it was learned at", least=1)
             self.score = Score(**told["score"]) if told["score"] else None
             logged = whole_number(told["metrics"], "the length of the log", least=0)
         except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError, OSError) as error:

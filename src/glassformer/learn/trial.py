@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +47,8 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
     for name, changes in settings.get("tests", {}).items():
         if not isinstance(changes, Mapping) or not set(changes) <= set(CHANGED_BY_TESTS):
             raise InputError(f"[tests.{name}] changes {', '.join(CHANGED_BY_TESTS)} of the task, and nothing else")
+    if settings.get("tests") and "text" in settings["task"]:
+        raise InputError("a text is tested on the sentences that are held out of it, and has no other tests")
     tests = {name: task_of({**settings["task"], **changes}) for name, changes in settings.get("tests", {}).items()}
     architecture: Architecture = _made_of(Architecture, settings.get("model", {}), "model")
     with torch.device("meta"):  # where a model takes no room
@@ -57,8 +59,11 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
 def task_of(values: Mapping[str, Any]) -> Task:
     """The task that plain values describe."""
     rest = dict(values)
+    if len(kinds := [kind for kind in ("text", "sequence", "machine") if kind in rest]) > 1:
+        raise InputError(f"a task is one of {' and '.join(kinds)}, not both")
     if "text" in rest:
-        return reading_of(**{"corpus": rest.pop("text"), **rest})
+        text: ToRead = _made_of(ToRead, rest, "task")
+        return reading_of(text)
     if "sequence" in rest:
         transduction: Transduction = _made_of(Transduction, rest, "task")
         return transduction
@@ -78,11 +83,25 @@ def task_of(values: Mapping[str, Any]) -> Task:
     return following
 
 
+@dataclass(frozen=True)
+class ToRead:
+    """A text, and what it is read for, as plain values."""
+
+    text: str
+    objective: str
+    vocab: int = 1000
+    longest: int = 24
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise InputError(f"a text is a file or the name of a corpus, not {self.text!r}")
+
+
 @lru_cache(maxsize=4)
-def reading_of(corpus: str, objective: str, vocab: int = 1000, longest: int = 24) -> Reading:
+def reading_of(asked: ToRead) -> Reading:
     """A text to be read; the same for the same values."""
-    loaded = corpora.load(corpus, parallel=objective == "mt")
-    return Reading(text_of(loaded, tokeniser_of(loaded, vocab), longest), objective)
+    loaded = corpora.load(asked.text, parallel=asked.objective == "mt")
+    return Reading(text_of(loaded, tokeniser_of(loaded, asked.vocab), asked.longest), asked.objective)
 
 
 def _made_of(kind: Any, values: Mapping[str, Any], part: str) -> Any:

@@ -57,6 +57,11 @@ class ReaderConfig:
         for name in ("vocab", "outputs", "context", "width", "heads"):
             whole_number(getattr(self, name), name, least=1)
         whole_number(self.separator, "the separator", least=0)
+        if self.groups is not None:
+            whole_number(self.groups, "the number of groups", least=1)
+        for name in ("feeding", "intra"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")
         for name, choices in (("cell", CELLS), ("place", PLACES)):
             if getattr(self, name) not in choices:
                 raise InputError(f"{name} is one of {', '.join(choices)}; not {getattr(self, name)!r}")
@@ -168,7 +173,7 @@ class EncoderDecoder(nn.Module):
         if seen is not None and looks:
             seen.append(torch.cat(looks, dim=2))
         if env.told is not None and env.told.choices:
-            env.told.choices = [torch.cat(env.told.choices, dim=1)]
+            env.told.choices = [(env.told.reach, torch.cat([chosen for _, chosen in env.told.choices], dim=1))]
         return torch.cat(said[1:], dim=1)
 
     def look(self, states: Vectors, memory: Memory, env: Environment, seen: list[Weights] | None) -> Vectors:

@@ -39,7 +39,8 @@ class Told:
     reach: str = "onward"
     """For which places' answers a choice matters: its own alone (here), its own and later ones (onward), or all."""
     penalties: list[Float[Tensor, ""]] = field(default_factory=list)
-    choices: list[Float[Tensor, "batch query"]] = field(default_factory=list)
+    choices: list[tuple[str, Float[Tensor, "batch query"]]] = field(default_factory=list)
+    """With the reach that each had."""
 
     @property
     def says_something(self) -> bool:
@@ -49,15 +50,15 @@ class Told:
     def loss(self, losses: Float[Tensor, "batch pos"], asked: int) -> Float[Tensor, ""]:
         """Penalties, and REINFORCE: choices after which less was lost than by others at that place get likelier.
 
-        The last places are those of the choices. What a choice cost is what was lost within its reach, less the mean of
-        the same in the other sequences of the batch, which does not depend on it. All is divided by the number of
-        answers that were asked for, as their loss is.
+        The last places are those of the choices, unless these reach all. What a choice cost is what was lost within
+        its reach, less the mean of the same in the other sequences, which does not depend on it. All is divided by the
+        number of answers that were asked for, as their loss is.
         """
         total = losses.new_zeros(()) + sum(self.penalties)
-        for chosen in self.choices:
-            cost = losses.detach()[:, -chosen.shape[1] :]
-            if self.reach != "here":
-                cost = cost.flip(1).cumsum(1).flip(1) if self.reach == "onward" else cost.sum(1, keepdim=True)
+        for reach, chosen in self.choices:
+            cost = losses.detach() if reach == "all" else losses.detach()[:, -chosen.shape[1] :]
+            if reach != "here":
+                cost = cost.flip(1).cumsum(1).flip(1) if reach == "onward" else cost.sum(1, keepdim=True)
             others = (cost.sum(0) - cost) / max(len(cost) - 1, 1)
             total = total + ((cost - others) * chosen).sum() / max(asked, 1)
         return total
@@ -325,7 +326,7 @@ class Hard(Dot):
             drawn = p.argmax(-1, keepdim=True)
         else:
             drawn = torch.multinomial(p.detach().flatten(0, 2), 1, generator=env.told.generator).view(*p.shape[:3], 1)
-            env.told.choices.append(p.gather(-1, drawn).squeeze(-1).log().sum(1))
+            env.told.choices.append((env.told.reach, p.gather(-1, drawn).squeeze(-1).log().sum(1)))
         return torch.zeros_like(p).scatter(-1, drawn, 1.0).masked_fill(blind, 0.0)
 
 
@@ -379,8 +380,10 @@ class Predicted(Windowed):
         self.v = weights(sizes.heads, sizes.width)
 
     def centre(self, q: Queries, k: Keys, env: Environment) -> Float[Tensor, "... query 1"]:
-        """A place that is learned, between the first and the last."""
+        """A place that is learned, between the first and the last; where nobody sees what is to come, up to its own."""
         part = torch.einsum("bhqw,hw->bhq", torch.tanh(q @ self.W), self.v).sigmoid()[..., None]
+        if env.causal:
+            return part * env.places(q)
         return part * (k.shape[2] if env.lengths is None else env.lengths.to(q.dtype)[:, None, None, None])
 
     def normalise(self, scores: Scores, env: Environment) -> Weights:

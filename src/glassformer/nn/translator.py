@@ -79,7 +79,8 @@ class Translator(nn.Module):
     def read(self, tokens: Tokens, told: Told | None = None) -> Residual:
         """The decoder's vectors that the logits are read off."""
         source, target = parted(tokens, self.config.separator)
-        vectors = torch.cat([self.encoder(source), self.decoder.embed(target)], dim=1)
+        read = self.encoder.unembed(self.encoder.read(source, told=told))
+        vectors = torch.cat([read, self.decoder.embed(target)], dim=1)
         behind = self.config.encoder.context + torch.arange(target.shape[1])
         return self.decoder.read(vectors, first=torch.cat([torch.arange(source.shape[1]), behind]), told=told)
 

@@ -14,13 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import torch
 
 from glassformer.learn.architecture import Architecture
+from glassformer.learn.evaluation import accuracy_by_place
 from glassformer.learn.store import Row as Trial
 from glassformer.learn.store import Store
 from glassformer.learn.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.learn.transductions import Transduction
 from glassformer.learn.trial import task_of
+from glassformer.nn import files
 from glassformer.report.chart import Panel, draw_charts
 from glassformer.report.heatmap import draw_heatmap
 from glassformer.studies.verdict import Verdict
@@ -58,8 +62,9 @@ READERS: Final[dict[str, Values]] = {
 """All of them in a recurrent encoder and decoder, by name, in the order in which they came."""
 CORE: Final = ("none", "hard", "additive", "dot", "location", "scaled dot", "multi-head", "linear")
 """Those that learn every task; the others learn to reverse."""
-DRAWN: Final = ("none", "hard", "location", "linear", "additive")
-"""Those whose recall is drawn by distance; the others do as additive attention does."""
+DRAWN: Final = ("none", "location", "linear", "additive", "scaled dot, before the step", "dot")
+"""Those of which it is drawn how far back they remember."""
+WORDS_BY_PLACE: Final = 256
 BLOCKS: Final[dict[str, Values]] = {
     "additive": {"score": "additive", "heads": 1},
     "dot": {"score": "dot", "heads": 1},
@@ -194,9 +199,11 @@ class Family:
     """The whole bench."""
 
     rows: dict[tuple[str, str, str], Row]
+    by_distance: dict[str, list[float]]
+    """Of readers that reverse: the part that is right of the last letter of the longest sources, the one before, …"""
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The same as plain values."""
+        """The rows as plain values."""
         return [
             {"host": host, "task": task, "member": name, "accuracy": row.accuracy, **vars(row)}
             for (host, task, name), row in self.rows.items()
@@ -212,26 +219,24 @@ class Family:
         return list(dict.fromkeys(task for host, task, _ in self.rows if host == RNN))
 
     def draw(self) -> str:
-        """Accuracy of every reader on every task that it learned."""
-        names = [name for name in CORE if any((RNN, task, name) in self.rows for task in self.tasks)]
-        values = [
-            [self.rows[RNN, t, n].accuracy if (RNN, t, n) in self.rows else 0.0 for t in self.tasks] for n in names
-        ]
+        """Accuracy of the readers that learned every task."""
+        names = [name for name in CORE if all((RNN, task, name) in self.rows for task in self.tasks)]
+        values = [[self.rows[RNN, task, name].accuracy for task in self.tasks] for name in names]
         return draw_heatmap(values, names, self.tasks, "Right answers in a recurrent reader, by what it attends with")
 
     def draw_distance(self) -> str:
-        """Recall by distance."""
-        lines = {
-            name: [(float(test), value) for test, value in row.tests.items()]
-            for name, row in self.of(RNN, "recall").items()
-            if name in DRAWN
+        """What is right of letters that were read last, and of those that were read first."""
+        lines: dict[str, list[tuple[float, float]]] = {
+            name: [(float(i), value) for i, value in enumerate(self.by_distance[name], start=1)]
+            for name in DRAWN
+            if name in self.by_distance
         }
-        panel = Panel("the first of so many pairs is asked for", "pairs back", lines)
+        panel = Panel("one of twelve letters that are said in reverse", "letters from the end", lines)
         return draw_charts([panel], "What distance does to memory", "accuracy")
 
     def verdicts(self) -> list[Verdict]:
         """What the story says, and what was seen; only of what was trained."""
-        found = [_distance(self.of(RNN, "recall")), _repaired(self), _heads(self), _inverted(self)]
+        found = [_distance(self.by_distance), _repaired(self), _heads(self), _inverted(self)]
         return [verdict for verdict in found if verdict is not None]
 
 
@@ -252,7 +257,17 @@ def family(plan: Plan, folder: Path, processes: int, watch: Watch | None = None)
     results = results_of(looked_at, path, processes, see, folder / "reverse")
     results |= results_of(others, path, processes, see)
     store.close()
-    return Family({case: _row(results[case], plan.model(*case)["width"]) for case in cases})
+    rows = {case: _row(results[case], plan.model(*case)["width"]) for case in cases}
+    return Family(rows, {name: _by_distance(sweep, folder / "reverse") for (_, _, name), sweep in looked_at.items()})
+
+
+def _by_distance(sweep: Sweep, folder: Path) -> list[float]:
+    """What readers that reverse have right of the longest sources, place by place: the median of all seeds."""
+    task = task_of(LESSONS["reverse"].task)
+    assert isinstance(task, Transduction)
+    batch = task.drawn(np.random.default_rng(1), WORDS_BY_PLACE, task.length)
+    seeds = [accuracy_by_place(files.load(folder / run / "model")[0], task, batch) for run in sweep.ids]
+    return [statistics.median(of_place) for of_place in zip(*seeds, strict=True)]
 
 
 def _row(results: Sequence[Values], width: int) -> Row:
@@ -271,12 +286,17 @@ def _row(results: Sequence[Values], width: int) -> Row:
 # -- what the story says -----------------------------------------------------------------------------------
 
 
-def _distance(recall: Mapping[str, Row]) -> Verdict | None:
-    if "none" not in recall:
+def _distance(right: Mapping[str, Sequence[float]]) -> Verdict | None:
+    """Of as many letters, those read last and those read first; attention must lose less than half as much."""
+    if not {"none", "additive"} <= right.keys():
         return None
-    near, *_, far = recall["none"].tests.values()
-    said = f"recall without attention: {near:.3f} of the answers {min(PAIRS)} pairs back, {far:.3f} {max(PAIRS)} back"
-    return Verdict("without attention, distance kills", said, far < near - 0.1)
+    (near, *_, far), (near_seen, *_, far_seen) = right["none"], right["additive"]
+    said = (
+        f"of {len(right['none'])} letters in reverse the one read last and the one read first: without attention "
+        f"{near:.3f} and {far:.3f}, with additive attention {near_seen:.3f} and {far_seen:.3f}"
+    )
+    kills = near - far > 0.3 and near_seen - far_seen < (near - far) / 2
+    return Verdict("without attention, distance kills", said, kills)
 
 
 def _repaired(found: Family) -> Verdict | None:

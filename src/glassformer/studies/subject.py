@@ -21,6 +21,7 @@ from glassformer.learn.batch import Batch
 from glassformer.learn.objectives import encoded, tokeniser_from
 from glassformer.learn.tasks import FlipFlopLanguage, Following, WordTask, task_from_json
 from glassformer.learn.trainer import model_of
+from glassformer.learn.transductions import Transduction
 from glassformer.measure.sites import Site, check
 from glassformer.nn import Transformer, files
 from glassformer.nn.transformer import Tokens
@@ -39,12 +40,12 @@ class Subject:
     names: tuple[str, ...]
     outputs: tuple[str, ...]
     encode: Callable[[str], list[int]]
-    task: WordTask | None = None
-    """What it was made for, if it reads words of a machine."""
+    task: WordTask | Transduction | None = None
+    """What it was made for, if it reads words of a machine, or changes sequences."""
     is_built: bool = False
 
     @property
-    def words_task(self) -> WordTask:
+    def words_task(self) -> WordTask | Transduction:
         """What it was made for, which must be words of a machine."""
         if self.task is None:
             raise InputError(
@@ -148,7 +149,9 @@ def _shown(tokeniser: Any, token: int) -> str:
     return text if text and "\ufffd" not in text else str(tokeniser.id_to_token(token))
 
 
-def _of_words(model: Transformer, task: WordTask, is_built: bool) -> Subject:
+def _of_words(model: Transformer, task: WordTask | Transduction, is_built: bool) -> Subject:
+    if isinstance(task, Transduction):
+        return Subject(model, task.names, task.names, lambda word: _by_name(word.split(), task.names), task)
     if isinstance(task, FlipFlopLanguage):
         return Subject(model, task.names, task.names, lambda word: _by_name([*word], task.names), task)
     outputs = task.machine.states if is_built else tuple(task.answers)

@@ -77,6 +77,15 @@ class Translating:
         return draw_charts([panel], "English to German, by the length of the sentence", "BLEU", high=high)
 
 
+def check(plan: Plan) -> None:
+    """Refuse a text that could not be translated, or scored, before anything is trained."""
+    imported()
+    reading = task_of(plan.task)
+    assert isinstance(reading, Reading)
+    for least, most in plan.groups:
+        held_out(reading, least, most, plan.sentences)
+
+
 def translating(plan: Plan, folder: Path, processes: int, watch: Watch | None = None) -> Translating:
     """Train what is not there yet, translate, and compare; models are kept in the folder."""
     sweeps = {score: plan.sweep(score) for score in plan.scores}
@@ -139,11 +148,16 @@ def likeliest(model: Model, sources: Int[Tensor, "row place"], longest: int) -> 
 
 def corpus_bleu(said: Sequence[str], right: Sequence[str]) -> float:
     """BLEU as sacrebleu defines it (Post 2018)."""
+    return float(imported().corpus_bleu(list(said), [list(right)]).score)
+
+
+def imported() -> Any:
+    """The library, which is an extra."""
     try:
         import sacrebleu
     except ImportError:
         raise InputError("BLEU is computed by `sacrebleu`: pip install 'glassformer[text]'") from None
-    return float(sacrebleu.corpus_bleu(list(said), [list(right)]).score)
+    return sacrebleu
 
 
 def verdicts(found: Translating) -> list[Verdict]:
