@@ -34,8 +34,8 @@ KINDS: Final[dict[str, Mapping[str, str]]] = {
 }
 
 
-LEARNED: Final = 0.9
-"""Right answers of a stack that trains."""
+LOST: Final = 0.1
+"""The part of the answers that a deeper stack may lose and still be called one that trains, if half are left."""
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,13 @@ def verdicts(found: Skips) -> list[Verdict]:
     shallow, *_, deep = next(iter(found.accuracies.values()))
     said = "; ".join(f"{kind} {by[shallow]:.3f}, {by[deep]:.3f}" for kind, by in found.accuracies.items())
     none = found.accuracies["none"]
-    others = [by[deep] for kind, by in found.accuracies.items() if kind != "none"]
+    others = [by for kind, by in found.accuracies.items() if kind != "none"]
     return [
         Verdict(
             "without skip connections depth does not train; with highways and residuals it does",
             f"right with {shallow} and {deep} layers: {said}",
-            none[deep] < min(none[shallow] - 0.1, 0.5) and min(others) >= LEARNED,
+            none[deep] < min(none[shallow] - LOST, 0.5)
+            and all(by[deep] > max(by[shallow] - LOST, 0.5) for by in others),
         )
     ]
 
