@@ -51,7 +51,7 @@ def test_the_bench_runs_goes_on_and_draws(shell: Shell, tmp_path: Path) -> None:
     assert {(row["host"], row["task"], row["member"]) for row in found["family"]} == set(TINY.cases())
     assert set(found["skips"]["accuracies"]) == set(KINDS)
     assert all({"claim", "said", "holds"} == set(verdict) for verdict in found["verdicts"])
-    for name in ("family", "distance", "skips", "dates", "reverse"):
+    for name in ("family", "steps", "seconds", "members", "distance", "skips", "dates", "reverse"):
         ElementTree.parse(tmp_path / "kept" / f"{name}.svg")
     again, _ = shell("lineage", "--quick", "--out", "kept")  # nothing is trained twice
     assert f"{found['family'][0]['accuracy']:.3f}" in again

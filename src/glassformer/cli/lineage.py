@@ -69,7 +69,8 @@ def lineage(
         "translating": read.to_json() if read else None,
         "verdicts": [vars(verdict) for verdict in verdicts],
     }
-    figures = {"family": family.draw(), "distance": family.draw_distance(), "skips": stacked.draw()}
+    figures = {"family": family.draw(), "steps": family.draw_steps(), "seconds": family.draw_seconds()}
+    figures |= {"members": family.draw_members(), "distance": family.draw_distance(), "skips": stacked.draw()}
     figures |= {"dates": dates, "reverse": aligned.draw_reverse(plan, folder)}
     figures |= {"bleu": read.draw()} if read else {}
     write_atomically(folder / "lineage.json", to_json(found).encode())

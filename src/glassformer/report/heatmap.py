@@ -17,10 +17,10 @@ ORANGE: Final = (213, 94, 0)
 
 
 def draw_heatmap(
-    values: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], title: str, across: str = ""
+    values: Sequence[Sequence[float | None]], rows: Sequence[str], columns: Sequence[str], title: str, across: str = ""
 ) -> str:
-    """Values with the names of rows and columns; colours are full at the largest value."""
-    largest = max((abs(value) for row in values for value in row), default=0.0) or 1.0
+    """Values with the names of rows and columns; colours are full at the largest value, and None is left blank."""
+    largest = max((abs(value) for row in values for value in row if value is not None), default=0.0) or 1.0
     written = len(rows) * len(columns) <= MOST_WRITTEN
     wide = max(CELL if written else 10.0, LETTER * max(map(len, columns), default=1) + 6) if written else 10.0
     left, top = 24 + LETTER * max(map(len, rows), default=1), 78.0
@@ -32,6 +32,8 @@ def draw_heatmap(
         y = top + i * LOW
         marks.append(svg.text(left - 8, y + LOW / 2 + 4, name, 12, "end"))
         for j, value in enumerate(row):
+            if value is None:
+                continue
             marks.append(svg.box(left + j * wide, y, wide - 1, LOW - 1, shade(value / largest)))
             if written:
                 ink = svg.PAPER if abs(value) > 0.6 * largest else svg.INK

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -218,11 +218,32 @@ class Family:
         """Those that recurrent readers learned."""
         return list(dict.fromkeys(task for host, task, _ in self.rows if host == RNN))
 
+    @property
+    def everywhere(self) -> list[str]:
+        """Readers that learned every task."""
+        return [name for name in CORE if all((RNN, task, name) in self.rows for task in self.tasks)]
+
     def draw(self) -> str:
         """Accuracy of the readers that learned every task."""
-        names = [name for name in CORE if all((RNN, task, name) in self.rows for task in self.tasks)]
-        values = [[self.rows[RNN, task, name].accuracy for task in self.tasks] for name in names]
-        return draw_heatmap(values, names, self.tasks, "Right answers in a recurrent reader, by what it attends with")
+        return self._by_task(lambda row: row.accuracy, "Right answers in a recurrent reader, by what it attends with")
+
+    def draw_steps(self) -> str:
+        """The step at which they had 99 % right, if they came so far."""
+        return self._by_task(lambda row: row.reached, "Steps until 99 % of the answers were right")
+
+    def draw_seconds(self) -> str:
+        """How long they were trained for it."""
+        return self._by_task(lambda row: row.seconds, "Seconds of training")
+
+    def _by_task(self, measured: Callable[[Row], float | None], title: str) -> str:
+        values = [[measured(self.rows[RNN, task, name]) for task in self.tasks] for name in self.everywhere]
+        return draw_heatmap(values, self.everywhere, self.tasks, title)
+
+    def draw_members(self) -> str:
+        """What readers that reverse have right: letters, whole answers, and letters of longer ones."""
+        rows = self.of(RNN, "reverse")
+        values = [[row.accuracy, row.whole, row.tests["longer"]] for row in rows.values()]
+        return draw_heatmap(values, list(rows), ["letters", "answers", "longer"], "Reversed by every member, right are")
 
     def draw_distance(self) -> str:
         """What is right of letters that were read last, and of those that were read first."""
