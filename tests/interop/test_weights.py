@@ -54,6 +54,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[Any, Transformer]:
     return model, interop.load(model)
 
 
+@pytest.mark.usefixtures("types_unchecked")
 def test_logits_vectors_and_patterns_are_theirs(pair: tuple[Any, Transformer]) -> None:
     """To 1e-6: Hugging Face turns by angles in float32; all else here is float64."""
     theirs, ours = pair
@@ -74,6 +75,7 @@ def test_logits_vectors_and_patterns_are_theirs(pair: tuple[Any, Transformer]) -
         torch.testing.assert_close(trace["ln_final.hook_normalized"], last, **near)
 
 
+@pytest.mark.usefixtures("types_unchecked")
 def test_instruments_work_on_them(pair: tuple[Any, Transformer]) -> None:
     _, model = pair
     logits = model(TOKENS)

@@ -36,6 +36,10 @@ length = 10
 """
 
 
+TIMES = ("tokens_per_second", "seconds")
+"""What differs from run to run."""
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "sweep.toml"
@@ -72,7 +76,7 @@ def test_a_file_asks_for_every_combination(file: Path) -> None:
         ("[task]\nmachine = 'parity'\nlength = 3\n[model]\nkind = 'lstm'\nwidth = 100000000000", "at most"),
         ("[task]\nmachine = 'parity'\nlength = 3\n[training]\nseed = 99999999999999999999", "at most"),
         ("[task]\nmachine = 'parity'\nlength = 3\n[training]\ncheckpoint_seconds = inf", "is a number"),
-        ("[task]\nmachine = 'parity'\nlength = 3\n[tests]\nlonger = 3", "changes length, letters"),
+        ("[task]\nmachine = 'parity'\nlength = 3\n[tests]\nlonger = 3", "changes length, shortest, distance, letters"),
         ("[task]\nmachine = 'parity'\nlength = 3\n[tests.other]\nmachine = 'flipflop'", "and nothing else"),
     ],
 )
@@ -90,7 +94,7 @@ def test_all_trials_are_done_once_and_equal_a_run_alone(file: Path, tmp_path: Pa
     assert [row.status for row in rows] == ["done"] * 6
     alone = run_trial(rows[0].settings)
     assert rows[0].result is not None
-    kept = {key: value for key, value in rows[0].result.items() if key != "tokens_per_second"}
+    kept = {key: value for key, value in rows[0].result.items() if key not in TIMES}
     assert kept == {key: alone[key] for key in kept}
     assert "longer" in kept["tests"]
 
