@@ -24,7 +24,7 @@ from glassformer.errors import InputError
 from glassformer.learn import cluster
 from glassformer.learn.store import Row, Store
 from glassformer.learn.trainer import DivergedError
-from glassformer.learn.trial import PARTS, identity, parts_of, run_trial
+from glassformer.learn.trial import PARTS, check, identity, run_trial
 
 MOST_TRIALS: Final = 100_000
 SIGN_OF_LIFE: Final = 2.0
@@ -80,7 +80,7 @@ def sweep_of(values: Mapping[str, Any], name: str) -> Sweep:
         if "tests" in values:
             trial["tests"] = values["tests"]
         try:
-            task, *_ = parts_of(trial)
+            task = check(trial)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
         trials[identity(trial, task)] = trial

@@ -51,9 +51,15 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
         raise InputError("a text is tested on the sentences that are held out of it, and has no other tests")
     tests = {name: task_of({**settings["task"], **changes}) for name, changes in settings.get("tests", {}).items()}
     architecture: Architecture = _made_of(Architecture, settings.get("model", {}), "model")
+    return task, architecture, _made_of(Settings, settings.get("training", {}), "training"), tests
+
+
+def check(settings: Mapping[str, Any]) -> Task:
+    """The task of a trial that can be run: its model, too, can be made."""
+    task, architecture, _, _ = parts_of(settings)
     with torch.device("meta"):  # where a model takes no room
         architecture.model(task, seed=0)
-    return task, architecture, _made_of(Settings, settings.get("training", {}), "training"), tests
+    return task
 
 
 def task_of(values: Mapping[str, Any]) -> Task:
