@@ -226,6 +226,19 @@ def test_the_instruments_that_look_inside_open_them_too(folders: dict[str, Path]
     assert parts["layers"]
     assert shell.json("measure", "lens", gpt, "the big cat")["layers"]
     (folder := Path("text.txt")).write_text("\n".join(SENTENCES))
-    assert shell.json("measure", "ablate", gpt, "--text", str(folder))["layers"]
+    text = ("--text", str(folder))
+    assert shell.json("measure", "ablate", gpt, *text)["layers"]
+    assert shell.json("measure", "dictionary", gpt, *text, "--hook", "blocks.0.hook_resid_post", "--steps", "5")[
+        "layers"
+    ]
+    stretches = (*text, "--length", "4", "--words", "8")
+    assert len(shell.json("measure", "heads", gpt, *stretches)["layers"][0]["heads"]) == 2
+    assert shell.json("measure", "circuit", gpt, *stretches)["suffices"]
+    pair = ("the big cat", "the big dog")
+    assert shell.json("measure", "patch", gpt, *pair)["layers"]
+    assert shell.json("measure", "path", gpt, *pair, "--from", "hook_embed", "--to", "blocks.0.hook_mlp_in")["layers"]
+    folder.write_text("the big cat")
+    assert "too few for two stretches of 4" in shell("measure", "heads", gpt, *stretches, code=2)[1]
+    assert "those that take --text" in shell("measure", "heads", gpt, code=2)[1].replace("\n", " ")
     assert "lm_head.weight is missing; what makes logits" in shell("step", str(folders["llama"]), "the cat", code=2)[1]
     assert "not known here; known are gpt2" in shell("step", str(folders["t5"]), "the cat", code=2)[1]

@@ -340,20 +340,21 @@ def circuit(
     prune: Annotated[
         bool, typer.Option("--prune", help="Cut for good, one after the other, from the logits down.")
     ] = False,
+    text: AnyText = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Find the wires between parts that a model needs, by cutting each; beside the circuit known in a built one.
 
-    Known are the wires that the weights make, less the idle ones, which can be cut, alone and all together, without
-    one answer of these words changing. A built model is shown every word of the length if these are at most --words.
+    Known are the wires that the weights make. Those that are there but not needed by these words are idle: then what
+    was found suffices, with all else cut. A built model is shown every word of the length if these are at most --words.
     """
-    from glassformer.measure.circuits import effects, known_circuit, score, wires_in_weights
+    from glassformer.measure.circuits import effects, score, suffices, wires_in_weights
     from glassformer.measure.circuits import prune as pruned
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
-    tokens = subject.words(words, length, seed).tokens
+    tokens = subject.rows(words, length, seed, text)
     changes: dict[Wire, float] = {}
     with progress_bar("cutting") as advance:
         if prune:
@@ -361,34 +362,31 @@ def circuit(
         else:
             changes = effects(subject.model, tokens, kind, seed, tell=advance)
             found = [wire for wire, changed in changes.items() if changed > tolerance]
-    known: list[Wire] = []
-    idle = 0
-    if subject.is_built:
-        with progress_bar("known") as advance:
-            known = known_circuit(subject.model, tokens, advance)
-        idle = len(wires_in_weights(subject.model)) - len(known)
+    enough = suffices(subject.model, tokens, found)
+    known = wires_in_weights(subject.model) if subject.is_built else []
     scored = score(found, known)
     if as_json:
-        told = {"precision": scored.precision, "recall": scored.recall, "known": scored.known, "idle": idle}
+        told = {"precision": scored.precision, "recall": scored.recall, "known": scored.known}
         wires = [{"from": str(w.writer), "to": str(w.reader), "changes": changes.get(w)} for w in found]
         layers = [
             {"layer": i, "wires": [w for w in wires if str(w["to"]).startswith(f"blocks.{i}.")]}
             for i in range(len(subject.model.blocks))
         ]
-        return print_json({"kind": kind, "wires": wires, "layers": layers, **(told if subject.is_built else {})})
+        known_too = told if subject.is_built else {}
+        return print_json({"kind": kind, "wires": wires, "layers": layers, "suffices": enough, **known_too})
     table = table_of("reads", "from")
     readers = dict.fromkeys(wire.reader for wire in found)
     for reader in readers:
         table.add_row(str(reader), ", ".join(str(wire.writer) for wire in found if wire.reader == reader))
     out.print(table)
     if subject.is_built:
-        shown = f"{len(tokens):,} words of {tokens.shape[1] - 1} letters"
         out.print(
             f"{scored.found} wires found, {scored.known} known: precision {scored.precision:.3f}, recall "
-            f"{scored.recall:.3f}. The weights make {idle} more, which are idle: together cut, they change no answer "
-            f"of these {shown}."
+            f"{scored.recall:.3f}"
         )
         for wire in known:
             if wire not in found:
                 out.print(f"not found: {wire}")
+    rest = "changes no answer" if enough else "changes answers: more is needed than was found"
+    out.print(f"to cut all other wires together {rest} ({len(tokens):,} words of {tokens.shape[1]} tokens)")
     return None

@@ -27,6 +27,7 @@ def heads(
     length: Annotated[
         int | None, typer.Option(min=3, help="Their length; default: as in training, or what it takes up to 64.")
     ] = None,
+    text: AnyText = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the words.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -34,12 +35,13 @@ def heads(
 
     Built models are shown nasty words too, which move every head; trained ones only words like those they know. How
     much a head matters is the part of the answers that change when what it reads is replaced by its mean over words.
+    Models of text are shown stretches of one.
     """
     from glassformer.measure import score_heads
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
-    tokens = subject.words(words, length, seed).tokens
+    tokens = subject.rows(words, length, seed, text)
     scores = score_heads(subject.model, tokens)
     if as_json:
         layers = range(len(subject.model.config.blocks))
@@ -60,7 +62,7 @@ def heads(
             f"{second} {others[second]:.3f}",
         )
     out.print(table)
-    err.print(f"seen on {words} words of {tokens.shape[1]} tokens")
+    err.print(f"seen on {len(tokens)} words of {tokens.shape[1]} tokens")
     return None
 
 

@@ -1,9 +1,9 @@
 """Which wires does a model need? Cut each alone, or one after the other for good, and see whether the answers change.
 
-On a built model the weights themselves tell which wires there are: what one part writes, another reads. Some of them
-are *idle*: a construction for any machine carries what this one, or words of this length, do not need, and all such
-wires can be cut together without one answer changing. The rest is the known circuit, and what an instrument finds can
-be set beside it, as precision and recall.
+The weights of a built model tell which wires there are: what one part writes, another reads. This is the known circuit,
+and what an instrument finds can be set beside it, as precision and recall. A wire that is there may still be *idle*: a
+construction for any machine carries what this one, or words of this length, do not need. Then what was found should
+suffice: all else is cut together, and no answer changes.
 """
 
 from __future__ import annotations
@@ -61,17 +61,13 @@ def wires_in_weights(model: Transformer) -> list[Wire]:
     return [wire for wire in wiring.wires if (writes[wire.writer] & reads[wire.reader]).any()]
 
 
-def known_circuit(model: Transformer, tokens: Tokens, tell: Told = QUIET) -> list[Wire]:
-    """The wires in the weights of a built model, less the idle ones: cut alone or together, they change no answer.
-
-    With every word of a length this is certain for that length; with some words, wires that only others need are left
-    out. If those that change nothing alone do so together, each stands in for another and none is idle.
-    """
-    there, wiring = wires_in_weights(model), Wiring(model)
-    alone = effects(model, tokens, among=there, tell=tell)
-    idle = wiring.cut(wire for wire in there if not alone[wire]).expand(len(tokens), -1, -1)
-    together = wiring.run(tokens, idle, torch.zeros_like(wiring.terms(tokens))).argmax(-1)
-    return [wire for wire in there if alone[wire]] if torch.equal(together, model(tokens).argmax(-1)) else there
+@torch.no_grad()
+def suffices(model: Transformer, tokens: Tokens, wires: Iterable[Wire]) -> bool:
+    """Whether these wires alone give the model's answers on these words: all others are cut together."""
+    wiring, kept = Wiring(model), set(wires)
+    cut = wiring.cut(wire for wire in wiring.wires if wire not in kept).expand(len(tokens), -1, -1)
+    answers = wiring.run(tokens, cut, torch.zeros_like(wiring.terms(tokens))).argmax(-1)
+    return torch.equal(answers, model(tokens).argmax(-1))
 
 
 def _written(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:

@@ -58,15 +58,15 @@ def reader(folder: Path) -> Reader:
     )
 
 
-def sentences(text: str, count: int, tell: Told | None = None) -> Iterator[str]:
-    """The first so many sentences of a text, each once: what comes again tells nothing new, but would count as more."""
+def sentences(text: str, count: int | None = None, tell: Told | None = None) -> Iterator[str]:
+    """The first sentences of a text, each once: what comes again tells nothing new, but would count as more."""
     seen = set[int]()
     for number, (sentence, _) in enumerate(itertools.islice(corpora.read(text), count), start=1):
         if (known := hash(sentence)) in seen:
             continue
         seen.add(known)
         yield sentence
-        if tell and number % 64 == 0:
+        if tell and count and number % 64 == 0:
             tell(number, count)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,6 +89,19 @@ class Subject:
         if not found:
             raise InputError(f"{text} has no two sentences of one length, in tokens: there is nothing to compare")
         return found
+
+    def rows(self, count: int, length: int | None = None, seed: int = 0, text: str | None = None) -> Tokens:
+        """Words, or stretches of a text (of 64 tokens if nothing is said), in one batch of one length."""
+        if text is None:
+            return self.words(count, length, seed).tokens
+        length = length or min(64, self.model.config.context)
+        if length > self.model.config.context:
+            raise InputError(f"the model takes {self.model.config.context} tokens; stretches of {length} do not fit")
+        read = (token for sentence in sentences(text) for token in self.encode(sentence))
+        tokens = torch.tensor([*itertools.islice(read, count * length)])
+        if len(tokens) < 2 * length:
+            raise InputError(f"{text} has {len(tokens)} tokens: too few for two stretches of {length}")
+        return tokens[: len(tokens) // length * length].view(-1, length)
 
     def tokens(self, word: str) -> Tokens:
         """A word, as a batch of one."""
