@@ -72,7 +72,7 @@ def sweep_of(values: Mapping[str, Any], name: str) -> Sweep:
         count *= len(choices)
     if not 0 < count <= MOST_TRIALS:
         raise InputError(f"{name}: {count:,} trials are too many or none; the limit is {MOST_TRIALS:,}")
-    trials = {}
+    trials, made = {}, set[str]()
     for combination in itertools.product(*varied):
         trial: dict[str, Any] = {part: {} for part in ("task", "model", "training")}
         for part, key, value in combination:
@@ -80,7 +80,7 @@ def sweep_of(values: Mapping[str, Any], name: str) -> Sweep:
         if "tests" in values:
             trial["tests"] = values["tests"]
         try:
-            task = check(trial)
+            task = check(trial, made)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
         trials[identity(trial, task)] = trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -54,11 +54,17 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
     return task, architecture, _made_of(Settings, settings.get("training", {}), "training"), tests
 
 
-def check(settings: Mapping[str, Any]) -> Task:
-    """The task of a trial that can be run: its model, too, can be made."""
+def check(settings: Mapping[str, Any], made: set[str]) -> Task:
+    """The task of a trial that can be run: its model, too, can be made, if none like it was before.
+
+    Layers are alike, so that one of them tells.
+    """
     task, architecture, _, _ = parts_of(settings)
-    with torch.device("meta"):  # where a model takes no room
-        architecture.model(task, seed=0)
+    model = json.dumps([settings["task"], {**settings.get("model", {}), "layers": 1}])
+    if model not in made:
+        with torch.device("meta"):  # where a model takes no room
+            replace(architecture, layers=1).model(task, seed=0)
+        made.add(model)
     return task
 
 

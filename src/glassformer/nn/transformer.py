@@ -246,7 +246,8 @@ class Transformer(nn.Module):
         self.ln_final = Norm(config) if config.norm != "none" and config.norm_place == "pre" else None
         self.head = Head(config) if config.head else None
         self.unembed = Unembed(config)
-        self.initialise()
+        if not self.embed.W_E.is_meta:  # weights without room have no values
+            self.initialise()
 
     def forward(self, tokens: Input, here: Here = UNSEEN, first: int | Places = 0) -> Logits:
         """The whole computation; where positions are added, the first may be another than 0, or all may be told."""
