@@ -30,6 +30,9 @@ def lineage(
         str, typer.Option(help="Parallel text to translate: a file, the name of a corpus, or none.")
     ] = "help-en-de",
     quick: Annotated[bool, typer.Option("--quick", help="A few members, one seed; nothing is translated.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Every member on every task, not eight of them; goes on from the usual run.")
+    ] = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the family with its formulas, and train nothing.")
     ] = False,
@@ -47,11 +50,13 @@ def lineage(
 
     if listed:
         return list_family(as_json)
+    if quick and full:
+        raise InputError("--quick and --full ask for less and for more: choose one")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: choose a folder")
     folder.mkdir(parents=True, exist_ok=True)
     translation = None if quick or text == "none" else brought(text)
-    plan = bench.QUICK if quick else bench.LAPTOP
+    plan = bench.QUICK if quick else bench.FULL if full else bench.LAPTOP
     with trials_bar("the family ") as watch:
         family = bench.family(plan, folder, cores(), watch)
     with trials_bar("skips      ") as watch:

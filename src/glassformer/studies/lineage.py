@@ -61,7 +61,7 @@ READERS: Final[dict[str, Values]] = {
 }
 """All of them in a recurrent encoder and decoder, by name, in the order in which they came."""
 CORE: Final = ("none", "hard", "additive", "dot", "location", "scaled dot", "multi-head", "linear")
-"""Those that learn every task; the others learn to reverse."""
+"""Those that learn every task; the others learn to reverse, if not all are to learn all."""
 DRAWN: Final = ("none", "location", "linear", "additive", "scaled dot, before the step", "dot")
 """Those of which it is drawn how far back they remember."""
 WORDS_BY_PLACE: Final = 256
@@ -147,6 +147,7 @@ class Plan:
 LAPTOP: Final = Plan(
     {task: tuple(READERS) if task == "reverse" else CORE for task in LESSONS if task != IN_THE_BLOCK}, tuple(BLOCKS)
 )
+FULL: Final = Plan({task: tuple(READERS) for task in LESSONS if task != IN_THE_BLOCK}, tuple(BLOCKS))
 QUICK: Final = Plan(
     {
         "reverse": ("none", "additive", "additive, before the step", "scaled dot, before the step"),

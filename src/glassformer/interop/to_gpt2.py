@@ -1,0 +1,159 @@
+"""A model as a stock GPT-2, which transformers opens without foreign code.
+
+GPT-2 has norms and no bias at its logits. The stream is stored as (x, −x), whose mean is 0, and the norms get an
+epsilon so large that they divide by 2²⁰ whatever x is, and a weight that multiplies by 2²⁰ again: the identity, to
+rounding. A column that is 1 everywhere carries the bias. A model that has layer norms itself keeps them; there the
+bias goes through that of the last norm.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from glassformer.interop.alike import alike, plain_reasons, refuse
+from glassformer.interop.huggingface import imported
+from glassformer.nn import Transformer
+
+DIVISOR: Final = 2.0**20
+NEVER: Final = -1e4
+"""The logit of a token that is no answer."""
+NAMES: Final = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu"}
+UNTOLD: Final = 1e-5
+"""How much of the bias may be lost."""
+
+
+def gpt2(model: Transformer) -> Any:
+    """A GPT2LMHeadModel with these logits, at its first outputs; tokens beyond them are never the answer."""
+    config, reasons = model.config, plain_reasons(model.config)
+    reasons += ["it sees the future, and GPT-2 is causal"] * (not config.causal)
+    reasons += ["attention = hardmax, which softmax does not equal"] * (config.attention == "hardmax")
+    reasons += [f"norm = {config.norm}, {config.norm_place}"] * (
+        config.norm == "rms" or (config.norm, config.norm_place) == ("layer", "post")
+    )
+    refuse("a GPT-2", reasons, "; `--to hf` holds more")
+    return _mirrored(alike(model)) if config.norm == "none" else _as_it_is(alike(model))
+
+
+def _mirrored(even: Transformer) -> Any:
+    """Without norms: twice as wide."""
+    config, weights = even.config, _with_one(even)
+    width, shape = config.width + 1, config.blocks[0]
+    own = max(shape.head_width, -(-2 * width // shape.heads))
+    room = own * shape.heads
+
+    def written(x: Tensor) -> Tensor:
+        return F.pad(torch.stack([x, -x], dim=-1).flatten(-2), (0, room - 2 * width))
+
+    def read(w: Tensor) -> Tensor:
+        return F.pad(torch.stack([w, torch.zeros_like(w)], dim=-2).flatten(-3, -2), (0, 0, 0, room - 2 * width))
+
+    made = _made(even, room, own, DIVISOR**2)
+    given = {
+        "transformer.wte.weight": written(weights["embed.W_E"]),
+        "transformer.wpe.weight": written(weights["pos_embed.W_pos"]),
+        "lm_head.weight": read(weights["unembed.W_U"]).T,
+    }
+    for i in range(len(config.blocks)):
+        given |= _block(weights, i, own, written, read)
+    identity = {name: torch.full_like(v, DIVISOR) for name, v in made.state_dict().items() if _is_norm(name, "weight")}
+    return _filled(made, identity | given, len(even.unembed.b_U))
+
+
+def _with_one(even: Transformer) -> dict[str, Tensor]:
+    """The weights with one more column of the stream, which is 1; the logits' bias is read off it."""
+    more = {"W_E": (0, 1), "W_pos": (0, 1), "W_O": (0, 1), "b_O": (0, 1), "W_out": (0, 1), "b_out": (0, 1)}
+    more |= dict.fromkeys(("W_Q", "W_K", "W_V", "W_in", "W_U"), (0, 0, 0, 1))
+    weights = {
+        name: F.pad(value, more[kind]) if (kind := name.split(".")[-1]) in more else value
+        for name, value in even.state_dict().items()
+    }
+    weights["pos_embed.W_pos"][:, -1] = 1
+    weights["unembed.W_U"][-1] = weights["unembed.b_U"]
+    return weights
+
+
+def _as_it_is(even: Transformer) -> Any:
+    """With layer norms before the sublayers, which is what GPT-2 is."""
+    config, weights = even.config, even.state_dict()
+    shape = config.blocks[0]
+    if shape.heads * shape.head_width != config.width:
+        refuse("a GPT-2", [f"{shape.heads} heads of width {shape.head_width} are not as wide as the stream"])
+    unembed = weights["unembed.W_U"].double()
+    carried = torch.linalg.lstsq(unembed.T, weights["unembed.b_U"].double()[:, None]).solution[:, 0]
+    lost = float((unembed.T @ carried - weights["unembed.b_U"]).abs().max())
+    refuse("a GPT-2", ["it has no bias at its logits, and this one's cannot be told otherwise"] * (lost > UNTOLD))
+    made = _made(even, config.width, shape.head_width, config.norm_eps)
+    given = {
+        "transformer.wte.weight": weights["embed.W_E"],
+        "transformer.wpe.weight": weights["pos_embed.W_pos"],
+        "transformer.ln_f.weight": weights["ln_final.w"],
+        "transformer.ln_f.bias": weights["ln_final.b"] + carried.to(even.dtype),
+        "lm_head.weight": weights["unembed.W_U"].T,
+    }
+    for i in range(len(config.blocks)):
+        given |= _block(weights, i, shape.head_width, lambda x: x, lambda w: w)
+        for theirs, ours in (("ln_1", "ln1"), ("ln_2", "ln2")):
+            given[f"transformer.h.{i}.{theirs}.weight"] = weights[f"blocks.{i}.{ours}.w"]
+            given[f"transformer.h.{i}.{theirs}.bias"] = weights[f"blocks.{i}.{ours}.b"]
+    return _filled(made, given, len(even.unembed.b_U))
+
+
+def _block(weights: dict[str, Tensor], i: int, own: int, written: Any, read: Any) -> dict[str, Tensor]:
+    """The weights of one block under GPT-2's names, of matrices [in, out]."""
+    part = {name: weights[f"blocks.{i}.attn.{name}"] for name in ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V", "W_O")}
+    more = own - part["W_Q"].shape[2]
+    wide = {name: F.pad(value, (0, more) if name != "W_O" else (0, 0, 0, more)) for name, value in part.items()}
+    new, mlp = f"transformer.h.{i}.", f"blocks.{i}.mlp."
+    return {
+        f"{new}attn.c_attn.weight": read(torch.cat([wide[f"W_{x}"].transpose(0, 1).flatten(1) for x in "QKV"], dim=1)),
+        f"{new}attn.c_attn.bias": torch.cat([wide[f"b_{x}"].flatten() for x in "QKV"]),
+        f"{new}attn.c_proj.weight": written(wide["W_O"].flatten(0, 1)),
+        f"{new}attn.c_proj.bias": written(weights[f"blocks.{i}.attn.b_O"]),
+        f"{new}mlp.c_fc.weight": read(weights[f"{mlp}W_in"]),
+        f"{new}mlp.c_fc.bias": weights[f"{mlp}b_in"],
+        f"{new}mlp.c_proj.weight": written(weights[f"{mlp}W_out"]),
+        f"{new}mlp.c_proj.bias": written(weights[f"{mlp}b_out"]),
+    }
+
+
+def _made(even: Transformer, width: int, own: int, epsilon: float) -> Any:
+    """An empty GPT-2 of the right sizes."""
+    transformers, config = imported(), even.config
+    told = transformers.GPT2Config(
+        vocab_size=max(config.vocab, config.outputs),
+        n_positions=config.context,
+        n_embd=width,
+        n_layer=len(config.blocks),
+        n_head=width // own,
+        n_inner=config.blocks[0].mlp[0],
+        activation_function=NAMES[config.activation],
+        layer_norm_epsilon=epsilon,
+        scale_attn_weights=False,
+        tie_word_embeddings=False,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=config.vocab - 1,
+        eos_token_id=config.vocab - 1,
+        dtype=str(even.dtype).removeprefix("torch."),
+    )
+    return transformers.GPT2LMHeadModel(told).to(even.dtype).eval()
+
+
+def _filled(made: Any, given: dict[str, Tensor], outputs: int) -> Any:
+    """The model with these weights, and nothing elsewhere."""
+    weights = {name: torch.zeros_like(value) for name, value in made.state_dict().items()}
+    for name, value in given.items():
+        weights[name][: len(value)] = value
+    constant = 2 * (given["lm_head.weight"].shape[1])
+    del constant
+    made.load_state_dict(weights)
+    return made
+
+
+def _is_norm(name: str, kind: str) -> bool:
+    return ".ln_" in name and name.endswith(kind)
