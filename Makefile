@@ -37,7 +37,8 @@ bench: .venv/ready-bench
 	$(BIN)/python benchmarks/toys.py
 	$(BIN)/python benchmarks/train_throughput.py
 
-docs: .venv/ready-docs
+docs: .venv/ready-docs .venv/ready-sae-lens
+	PYTHONPATH=.venv/sae-lens $(BIN)/python docs/examples/open_in_sae_lens.py
 	$(BIN)/mkdocs build --strict
 
 .venv/ready: pyproject.toml constraints.txt
@@ -51,6 +52,13 @@ docs: .venv/ready-docs
 
 .venv/ready-docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@touch $@
+
+# SAELens wants TransformerLens 3 and the tests want 4: what differs lies beside the environment, not in it.
+.venv/ready-sae-lens: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .venv/sae-lens \
+		"sae-lens>=6,<7" "transformer-lens>=3,<4" better-abc babe py2store nltk joblib plotly plotly-express narwhals \
+		simple-parsing docstring-parser tenacity python-dotenv
 	@touch $@
 
 clean:

@@ -1,4 +1,4 @@
-"""In and out of everybody else's tools: models of other libraries as the one Transformer, and as readers of text."""
+"""In and out of everybody else's tools: their models as the one Transformer, and ours as theirs."""
 
 from glassformer.interop.weights import load
 

@@ -24,9 +24,9 @@ Weights: TypeAlias = dict[str, Tensor]
 def plain_reasons(config: Config) -> list[str]:
     """What there is in a model that only this library computes."""
     usual = Config(vocab=1, outputs=1, context=1, width=1, blocks=())
-    other = [name for name in ("score", "window", "skip", "gated", "parallel", "embed_norm", "head")]
+    other = ("score", "window", "skip", "gated", "parallel", "embed_norm", "head")
     found = [f"{name} = {value}" for name in other if (value := getattr(config, name)) != getattr(usual, name)]
-    found += [f"positions = {config.positions}"] * (config.positions in ("none", "rotary", "alibi"))
+    found += [f"positions = {config.positions}"] * (config.positions in ("rotary", "alibi"))
     return found + ["activation = piecewise"] * (config.activation == "piecewise")
 
 

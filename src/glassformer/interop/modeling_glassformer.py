@@ -6,13 +6,17 @@ The weights have the names, and the logits the bits, of the model that was expor
 that position (the state after this letter, or the next token, as it was made), so labels are not shifted.
 """
 
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutput
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Any] = {
     "relu": F.relu,
     "gelu": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
@@ -27,20 +31,20 @@ class GlassformerConfig(PretrainedConfig):
 
     def __init__(
         self,
-        vocab_size=1,
-        outputs=1,
-        context=1,
-        hidden_size=1,
-        blocks=(),
-        causal=True,
-        attention="softmax",
-        scaled=True,
-        norm="none",
-        norm_place="pre",
-        norm_eps=1e-5,
-        activation="relu",
-        **rest,
-    ):
+        vocab_size: int = 1,
+        outputs: int = 1,
+        context: int = 1,
+        hidden_size: int = 1,
+        blocks: Sequence[dict[str, Any]] = (),
+        causal: bool = True,
+        attention: str = "softmax",
+        scaled: bool = True,
+        norm: str = "none",
+        norm_place: str = "pre",
+        norm_eps: float = 1e-5,
+        activation: str = "relu",
+        **rest: Any,
+    ) -> None:
         self.vocab_size, self.outputs, self.context, self.hidden_size = vocab_size, outputs, context, hidden_size
         self.blocks, self.num_hidden_layers = [dict(block) for block in blocks], len(blocks)
         self.causal, self.attention, self.scaled = causal, attention, scaled
@@ -48,12 +52,12 @@ class GlassformerConfig(PretrainedConfig):
         super().__init__(**{"tie_word_embeddings": False, **rest})
 
 
-def affine(x, weight, bias):
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """x·W + b at every position."""
     return torch.addmm(bias, x.flatten(0, 1), weight).view(*x.shape[:2], weight.shape[1])
 
 
-def empty(*shape):
+def empty(*shape: int) -> nn.Parameter:
     """A weight, to be filled by the file."""
     return nn.Parameter(torch.empty(*shape))
 
@@ -61,7 +65,7 @@ def empty(*shape):
 class Attention(nn.Module):
     """Heads of any width; groups of them may share keys and values."""
 
-    def __init__(self, config, shape):
+    def __init__(self, config: GlassformerConfig, shape: dict[str, Any]) -> None:
         super().__init__()
         self.config, self.heads, own, width = config, shape["heads"], shape["head_width"], config.hidden_size
         groups = shape.get("groups") or self.heads
@@ -71,7 +75,7 @@ class Attention(nn.Module):
         self.W_O, self.b_O = empty(self.heads, own, width), empty(width)
         self.scale = own**-0.5 if config.scaled else 1.0
 
-    def forward(self, x, seen):
+    def forward(self, x: Tensor, seen: list[Tensor] | None) -> Tensor:
         """What each position reads; the pattern is written down only if somebody wants it."""
         weights = torch.cat([self.W_Q, self.W_K, self.W_V]).permute(1, 0, 2).flatten(1)
         biases = torch.cat([self.b_Q, self.b_K, self.b_V]).flatten()
@@ -84,7 +88,7 @@ class Attention(nn.Module):
             z = self.pattern(q, k, seen) @ v
         return affine(z.transpose(1, 2).flatten(2), self.W_O.flatten(0, 1), self.b_O)
 
-    def pattern(self, q, k, seen):
+    def pattern(self, q: Tensor, k: Tensor, seen: list[Tensor] | None) -> Tensor:
         """Softmax, or all weight on the largest score (shared in a tie)."""
         scores = (q * self.scale) @ k.transpose(-2, -1)
         if self.config.causal:
@@ -103,16 +107,16 @@ class Attention(nn.Module):
 class MLP(nn.Module):
     """One or more hidden layers."""
 
-    def __init__(self, config, sizes):
+    def __init__(self, config: GlassformerConfig, sizes: Sequence[int]) -> None:
         super().__init__()
-        pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
+        pairs = list(itertools.pairwise(sizes))
         self.W_in, self.b_in = empty(config.hidden_size, sizes[0]), empty(sizes[0])
         self.W_mid = nn.ParameterList(empty(a, b) for a, b in pairs)
         self.b_mid = nn.ParameterList(empty(b) for _, b in pairs)
         self.W_out, self.b_out = empty(sizes[-1], config.hidden_size), empty(config.hidden_size)
         self.activation = ACTIVATIONS[config.activation]
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         """Affine, activation, and so on, affine."""
         hidden = self.activation(affine(x, self.W_in, self.b_in))
         for weight, bias in zip(self.W_mid, self.b_mid, strict=True):
@@ -123,12 +127,12 @@ class MLP(nn.Module):
 class Norm(nn.Module):
     """Layer norm, or RMS norm."""
 
-    def __init__(self, config):
+    def __init__(self, config: GlassformerConfig) -> None:
         super().__init__()
         self.eps, self.w = config.norm_eps, empty(config.hidden_size)
         self.b = empty(config.hidden_size) if config.norm == "layer" else None
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         """The vectors at unit scale."""
         if self.b is None:
             return F.rms_norm(x, self.w.shape, self.w, self.eps)
@@ -138,7 +142,7 @@ class Norm(nn.Module):
 class Block(nn.Module):
     """Attention, then an MLP, each added to the stream; either may be absent."""
 
-    def __init__(self, config, shape):
+    def __init__(self, config: GlassformerConfig, shape: dict[str, Any]) -> None:
         super().__init__()
         self.attn = Attention(config, shape) if shape["heads"] else None
         self.mlp = MLP(config, shape["mlp"]) if shape["mlp"] else None
@@ -147,7 +151,7 @@ class Block(nn.Module):
         self.ln2 = Norm(config) if self.mlp and normed else None
         self.before = config.norm_place == "pre"
 
-    def forward(self, x, seen):
+    def forward(self, x: Tensor, seen: list[Tensor] | None) -> Tensor:
         """Pre-norm: x + f(norm(x)). Post-norm: norm(x + f(x)). No norm: x + f(x)."""
         for part, norm, more in ((self.attn, self.ln1, (seen,)), (self.mlp, self.ln2, ())):
             if part is not None:
@@ -156,60 +160,53 @@ class Block(nn.Module):
         return x
 
 
-class Table(nn.Module):
-    """Rows to look up, under the name that the weights have."""
-
-    def __init__(self, name, *shape):
-        super().__init__()
-        setattr(self, name, empty(*shape))
-
-
 class GlassformerForCausalLM(PreTrainedModel):
     """input_ids [batch, pos] → logits [batch, pos, output]."""
 
     config_class = GlassformerConfig
 
-    def __init__(self, config):
+    def __init__(self, config: GlassformerConfig) -> None:
         super().__init__(config)
-        self.embed = Table("W_E", config.vocab_size, config.hidden_size)
-        self.pos_embed = Table("W_pos", config.context, config.hidden_size)
+        self.embed = nn.ParameterDict({"W_E": empty(config.vocab_size, config.hidden_size)})
+        self.pos_embed = nn.ParameterDict({"W_pos": empty(config.context, config.hidden_size)})
         self.blocks = nn.ModuleList(Block(config, shape) for shape in config.blocks)
         self.ln_final = Norm(config) if config.norm != "none" and config.norm_place == "pre" else None
-        self.unembed = Table("W_U", config.hidden_size, config.outputs)
-        self.unembed.b_U = empty(config.outputs)
-        self.post_init()
+        unembed = {"W_U": empty(config.hidden_size, config.outputs), "b_U": empty(config.outputs)}
+        self.unembed = nn.ParameterDict(unembed)
+        self.post_init()  # type: ignore[no-untyped-call]
 
-    def _init_weights(self, module):
+    def _init_weights(self, module: nn.Module) -> None:
         """All weights come from the file."""
 
     def forward(
         self,
-        input_ids,
-        attention_mask=None,
-        labels=None,
-        output_hidden_states=False,
-        output_attentions=False,
-        return_dict=True,
-        **_,
-    ):
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        output_hidden_states: bool = False,
+        output_attentions: bool = False,
+        return_dict: bool = True,
+        **_: Any,
+    ) -> Any:
         """The whole computation; words of a batch have one length, so that no mask is needed."""
         if attention_mask is not None and not bool(attention_mask.all()):
             raise ValueError("padding is not known here: give words of one length together")
         if input_ids.shape[1] > self.config.context:
             raise ValueError(f"{input_ids.shape[1]} tokens do not fit a context of {self.config.context}")
-        x = F.embedding(input_ids, self.embed.W_E)
-        x = x + self.pos_embed.W_pos[: input_ids.shape[1]].expand(len(input_ids), -1, -1)
-        seen, stream = [] if output_attentions else None, [x]
+        x = F.embedding(input_ids, self.embed["W_E"])
+        x = x + self.pos_embed["W_pos"][: input_ids.shape[1]].expand(len(input_ids), -1, -1)
+        seen: list[Any] | None = [] if output_attentions else None
+        stream: list[Any] = [x]
         for block in self.blocks:
             x = block(x, seen)
             stream.append(x)
         x = self.ln_final(x) if self.ln_final is not None else x
-        logits = affine(x, self.unembed.W_U, self.unembed.b_U)
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten()) if labels is not None else None
+        logits: Any = affine(x, self.unembed["W_U"], self.unembed["b_U"])
+        loss: Any = F.cross_entropy(logits.flatten(0, 1), labels.flatten()) if labels is not None else None
         told = CausalLMOutput(
             loss=loss,
             logits=logits,
             hidden_states=tuple(stream) if output_hidden_states else None,
-            attentions=tuple(seen) if output_attentions else None,
+            attentions=tuple(seen) if seen is not None else None,
         )
         return told if return_dict else told.to_tuple()

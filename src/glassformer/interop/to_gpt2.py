@@ -18,7 +18,8 @@ from glassformer.interop.alike import alike, plain_reasons, refuse
 from glassformer.interop.huggingface import imported
 from glassformer.nn import Transformer
 
-DIVISOR: Final = 2.0**20
+DIVISORS: Final = {torch.float32: 2.0**20, torch.float64: 2.0**40}
+"""By what norms divide: beside its square, the variance is lost in rounding."""
 NEVER: Final = -1e4
 """The logit of a token that is no answer."""
 NAMES: Final = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu"}
@@ -49,9 +50,10 @@ def _mirrored(even: Transformer) -> Any:
         return F.pad(torch.stack([x, -x], dim=-1).flatten(-2), (0, room - 2 * width))
 
     def read(w: Tensor) -> Tensor:
-        return F.pad(torch.stack([w, torch.zeros_like(w)], dim=-2).flatten(-3, -2), (0, 0, 0, room - 2 * width))
+        return F.pad(torch.stack([w / 2, -w / 2], dim=-2).flatten(-3, -2), (0, 0, 0, room - 2 * width))
 
-    made = _made(even, room, own, DIVISOR**2)
+    divisor = DIVISORS[even.dtype]
+    made = _made(even, room, own, divisor**2)
     given = {
         "transformer.wte.weight": written(weights["embed.W_E"]),
         "transformer.wpe.weight": written(weights["pos_embed.W_pos"]),
@@ -59,14 +61,16 @@ def _mirrored(even: Transformer) -> Any:
     }
     for i in range(len(config.blocks)):
         given |= _block(weights, i, own, written, read)
-    identity = {name: torch.full_like(v, DIVISOR) for name, v in made.state_dict().items() if _is_norm(name, "weight")}
-    return _filled(made, identity | given, len(even.unembed.b_U))
+    norms = [name for name in made.state_dict() if ".ln_" in name and name.endswith("weight")]
+    one = torch.zeros(room, dtype=even.dtype)
+    one[2 * width - 2] = NEVER  # of the column that is 1
+    return _filled(made, given | {name: torch.full((room,), divisor) for name in norms}, one)
 
 
 def _with_one(even: Transformer) -> dict[str, Tensor]:
     """The weights with one more column of the stream, which is 1; the logits' bias is read off it."""
-    more = {"W_E": (0, 1), "W_pos": (0, 1), "W_O": (0, 1), "b_O": (0, 1), "W_out": (0, 1), "b_out": (0, 1)}
-    more |= dict.fromkeys(("W_Q", "W_K", "W_V", "W_in", "W_U"), (0, 0, 0, 1))
+    more: dict[str, tuple[int, ...]] = dict.fromkeys(("W_Q", "W_K", "W_V", "W_in", "W_U"), (0, 0, 0, 1))
+    more |= dict.fromkeys(("W_E", "W_pos", "W_O", "b_O", "W_out", "b_out"), (0, 1))
     weights = {
         name: F.pad(value, more[kind]) if (kind := name.split(".")[-1]) in more else value
         for name, value in even.state_dict().items()
@@ -82,16 +86,13 @@ def _as_it_is(even: Transformer) -> Any:
     shape = config.blocks[0]
     if shape.heads * shape.head_width != config.width:
         refuse("a GPT-2", [f"{shape.heads} heads of width {shape.head_width} are not as wide as the stream"])
-    unembed = weights["unembed.W_U"].double()
-    carried = torch.linalg.lstsq(unembed.T, weights["unembed.b_U"].double()[:, None]).solution[:, 0]
-    lost = float((unembed.T @ carried - weights["unembed.b_U"]).abs().max())
-    refuse("a GPT-2", ["it has no bias at its logits, and this one's cannot be told otherwise"] * (lost > UNTOLD))
+    carried, never = _through_the_norm(even)
     made = _made(even, config.width, shape.head_width, config.norm_eps)
     given = {
         "transformer.wte.weight": weights["embed.W_E"],
         "transformer.wpe.weight": weights["pos_embed.W_pos"],
         "transformer.ln_f.weight": weights["ln_final.w"],
-        "transformer.ln_f.bias": weights["ln_final.b"] + carried.to(even.dtype),
+        "transformer.ln_f.bias": weights["ln_final.b"] + carried,
         "lm_head.weight": weights["unembed.W_U"].T,
     }
     for i in range(len(config.blocks)):
@@ -99,7 +100,26 @@ def _as_it_is(even: Transformer) -> Any:
         for theirs, ours in (("ln_1", "ln1"), ("ln_2", "ln2")):
             given[f"transformer.h.{i}.{theirs}.weight"] = weights[f"blocks.{i}.{ours}.w"]
             given[f"transformer.h.{i}.{theirs}.bias"] = weights[f"blocks.{i}.{ours}.b"]
-    return _filled(made, given, len(even.unembed.b_U))
+    return _filled(made, given, never)
+
+
+def _through_the_norm(even: Transformer) -> tuple[Tensor, Tensor]:
+    """What the last norm must add so that the logits get their bias; and a row for tokens that are no answers.
+
+    No answer reads the direction v, along which the norm adds twice as much as all else can take away again.
+    """
+    weights = even.state_dict()
+    unembed, bias = weights["unembed.W_U"].double(), weights["unembed.b_U"].double()
+    carried = torch.linalg.lstsq(unembed.T, bias[:, None]).solution[:, 0]
+    lost = float((unembed.T @ carried - bias).abs().max())
+    refuse("a GPT-2", ["it has no bias at its logits, and this one's cannot be told otherwise"] * (lost > UNTOLD))
+    if even.config.outputs >= even.config.vocab:
+        return carried.to(even.dtype), torch.zeros_like(weights["ln_final.b"])
+    if even.config.outputs >= even.config.width:
+        refuse("a GPT-2", ["it answers by tokens, and there is no room to say that some are no answers"])
+    v = torch.linalg.svd(unembed).U[:, -1]
+    most = float(weights["ln_final.w"].abs().max() * even.config.width**0.5 + weights["ln_final.b"].norm())
+    return (carried + 2 * (most + carried.norm()) * v).to(even.dtype), (NEVER / most * v).to(even.dtype)
 
 
 def _block(weights: dict[str, Tensor], i: int, own: int, written: Any, read: Any) -> dict[str, Tensor]:
@@ -144,16 +164,11 @@ def _made(even: Transformer, width: int, own: int, epsilon: float) -> Any:
     return transformers.GPT2LMHeadModel(told).to(even.dtype).eval()
 
 
-def _filled(made: Any, given: dict[str, Tensor], outputs: int) -> Any:
-    """The model with these weights, and nothing elsewhere."""
+def _filled(made: Any, given: dict[str, Tensor], never: Tensor) -> Any:
+    """The model with these weights, zeros elsewhere, and the row for tokens that are no answers."""
     weights = {name: torch.zeros_like(value) for name, value in made.state_dict().items()}
+    weights["lm_head.weight"][:] = never
     for name, value in given.items():
         weights[name][: len(value)] = value
-    constant = 2 * (given["lm_head.weight"].shape[1])
-    del constant
     made.load_state_dict(weights)
     return made
-
-
-def _is_norm(name: str, kind: str) -> bool:
-    return ".ln_" in name and name.endswith(kind)

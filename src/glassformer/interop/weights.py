@@ -69,7 +69,7 @@ def opened(source: str) -> Any:
             **given,
             local_files_only=folder.is_dir(),
             use_safetensors=True,
-            dtype=torch.float32,
+            dtype="auto",
             output_loading_info=True,
         )
     except InputError:
@@ -82,7 +82,7 @@ def opened(source: str) -> Any:
             f"{source} does not hold all weights of its model: {missing[0]} is missing; what makes logits must be "
             "saved, too, as of a model for causal or masked language modelling"
         )
-    return model.eval()
+    return model.float().eval() if model.dtype in (torch.float16, torch.bfloat16) else model.eval()
 
 
 # -- the families ------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def opened(source: str) -> Any:
 
 def gpt2(told: Any, given: Weights) -> Translated:
     """Learned positions, norms before the sublayers, q, k and v in one matrix [in, out]."""
-    _refuse(told, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
+    _refuse(told, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
     heads, width, own = told.n_head, told.n_embd, told.n_embd // told.n_head
     config = Config(
         vocab=told.vocab_size,
@@ -98,6 +98,7 @@ def gpt2(told: Any, given: Weights) -> Translated:
         context=told.n_positions,
         width=width,
         blocks=(BlockShape(heads, own, (told.n_inner or 4 * width,)),) * told.n_layer,
+        scaled=told.scale_attn_weights,
         norm="layer",
         norm_eps=told.layer_norm_epsilon,
         activation=_activation(told.activation_function),
