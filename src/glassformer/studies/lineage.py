@@ -60,7 +60,7 @@ READERS: Final[dict[str, Values]] = {
     "alibi": {"score": "alibi"},
 }
 """All of them in a recurrent encoder and decoder, by name, in the order in which they came."""
-CORE: Final = ("none", "hard", "additive", "dot", "location", "scaled dot", "multi-head", "linear")
+CORE: Final = ("none", "additive", "dot", "scaled dot", "multi-head", "linear")
 """Those that learn every task; the others learn to reverse, if not all are to learn all."""
 DRAWN: Final = ("none", "location", "linear", "additive", "scaled dot, before the step", "dot")
 """Those of which it is drawn how far back they remember."""
