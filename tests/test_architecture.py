@@ -25,6 +25,7 @@ MAY_IMPORT = {
     },
     "claims": {"automata", "algebra", "lineage", "nn", "compiler", "learn", "measure", "studies", "claims"},
     "report": {"automata", "algebra", "report"},
+    "web": {"automata", "compiler", "learn", "studies", "web"},
 }
 
 

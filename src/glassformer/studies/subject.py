@@ -16,6 +16,7 @@ from torch import Tensor
 from glassformer import interop
 from glassformer.automata import formats
 from glassformer.automata.words import chosen_words, every_word
+from glassformer.compiler import Built
 from glassformer.errors import InputError
 from glassformer.interop import huggingface
 from glassformer.learn.batch import Batch
@@ -136,6 +137,11 @@ def open_subject(folder: Path) -> Subject:
         machine = formats.loads(documents["machine.json"], "json", f"{place}/machine.json")
         return _of_words(model, Following(machine, model.config.context - 1), is_built=True)
     raise InputError(f"{place} does not tell what its tokens are: there is no machine, tokeniser or {NAMES} beside it")
+
+
+def subject_of(built: Built) -> Subject:
+    """A model that was just built."""
+    return _of_words(built.model, Following(built.machine, built.model.config.context - 1), is_built=True)
 
 
 def _of_text(model: Transformer, documents: Mapping[str, str], place: Path) -> Subject:

@@ -1,0 +1,126 @@
+"""A machine explained: what it is, a model built for it, one trained on it, both side by side, and where one breaks.
+
+Every stage is kept as it is done: whoever interrupts has a report of the stages before, and the same command goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.algebra import Limits
+from glassformer.automata import Machine
+from glassformer.automata.words import longest_walk
+from glassformer.compiler import Built, compile, verify
+from glassformer.learn import Architecture, Following, Settings, evaluate, train
+from glassformer.learn.trainer import Trained
+from glassformer.measure import score_heads
+from glassformer.report.chart import Panel, draw_charts
+from glassformer.studies.looking import Seen, built_seen, class_seen, machine_seen, word_seen
+from glassformer.studies.subject import Subject, open_subject, subject_of
+
+Told = Callable[[str, int, int], None]
+STAGES: Final = ("class", "built", "verified", "trained", "compared")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How long things may take."""
+
+    length: int = 24
+    shown: int = 20
+    """Letters of the word that is looked at."""
+    words: int = 200
+    steps: int = 1500
+    layers: int = 2
+    width: int = 64
+    tested: int = 512
+    seconds: float = 10.0
+    """For each search of the algebra."""
+
+
+QUICK: Final = Scale(length=12, shown=10, words=50, steps=200, width=32, tested=128, seconds=2.0)
+
+
+def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told) -> Iterator[Seen]:
+    """All that is known after each stage; models are kept in the folder, and training goes on from what is there."""
+    found: Seen = {"machine": machine_seen(machine, spec), "live": False}
+    tell("class", 0, 1)
+    found["class"] = class_seen(machine, spec, scale.length, Limits(seconds=scale.seconds))
+    yield found
+    tell("built", 0, 1)
+    built = compile(machine, 2 * scale.length)
+    built.save(folder / "built")
+    word = _word(machine, scale)
+    found["word"] = word
+    found["built"] = {**built_seen(built), "run": word_seen(subject_of(built), word)}
+    yield found
+    tell("verified", 0, 1)
+    report = verify(built, words=scale.words)
+    found["verified"] = {"words": report.words, "positions": report.positions, "wrong": report.wrong}
+    yield found
+    task, tests = Following(machine, scale.length), _tests(machine, scale.length)
+    if len(task.answers) > 1:
+        trained = _trained(task, tests, folder / "trained", scale, tell)
+        subject = open_subject(folder / "trained")
+        found["trained"] = {"run": word_seen(subject, word), "accuracy": trained.score.accuracy, "steps": trained.steps}
+        found["trained"] |= {"layers": scale.layers, "length": scale.length, "parameters": _parameters(subject)}
+        yield found
+        tell("compared", 0, 1)
+        found["heads"] = {"built": _heads(subject_of(built), scale), "trained": _heads(subject, scale)}
+        found["breaks"] = _breaks(built, trained, tests, scale)
+        yield found
+
+
+def _word(machine: Machine, scale: Scale) -> str:
+    """The word that is looked at: one that goes to as many states as it can."""
+    letters = longest_walk(machine, scale.shown, np.random.default_rng(0))
+    names = [machine.symbols[i] for i in letters]
+    return "".join(names) if all(len(name) == 1 for name in machine.symbols) else " ".join(names)
+
+
+def _tests(machine: Machine, length: int) -> dict[str, Following]:
+    """Longer words, and words in which the last letter comes rarely or nearly always."""
+    found = {f"{n} letters": Following(machine, n) for n in (length, length + length // 2, 2 * length)}
+    others = len(machine.symbols) - 1
+    for part in (0.05, 0.95) if others else ():
+        letters = (*[(1 - part) / others] * others, part)
+        found[f"{part:.0%} {machine.symbols[-1]}"] = Following(machine, length, letters=letters)
+    return found
+
+
+def _trained(task: Following, tests: dict[str, Following], folder: Path, scale: Scale, tell: Told) -> Trained:
+    architecture = Architecture(layers=scale.layers, width=scale.width, heads=4)
+    settings = Settings(steps=scale.steps, evaluate_every=max(1, scale.steps // 10))
+
+    def progress(step: int, *_: Any) -> None:
+        tell("trained", step, scale.steps)
+
+    return train(task, architecture, settings, folder, resume=folder.exists(), tests=tests, progress=progress)
+
+
+def _parameters(subject: Subject) -> int:
+    return subject.model.parameter_count()
+
+
+def _heads(subject: Subject, scale: Scale) -> list[Seen]:
+    """What each head does, by its patterns."""
+    tokens = subject.words(64, min(scale.length, subject.model.config.context - 1)).tokens
+    keys = ("layer", "head", "job", "confidence", "matters")
+    return [{key: getattr(score, key) for key in keys} for score in score_heads(subject.model, tokens)]
+
+
+def _breaks(built: Built, trained: Trained, tests: dict[str, Following], scale: Scale) -> Seen:
+    """The accuracy of both on every test, and the lengths drawn."""
+    told: dict[str, dict[str, float]] = {"trained": {}, "built": {}}
+    for name, task in tests.items():
+        told["trained"][name] = trained.tests[name].accuracy
+        told["built"][name] = evaluate(built.model, task, scale.tested).accuracy
+    lengths = {name: float(task.length) for name, task in tests.items() if task.letters is None}
+    lines = {who: [(n, scores[name]) for name, n in lengths.items()] for who, scores in told.items()}
+    drawn = draw_charts([Panel("right answers", "letters in a word", lines)], "Longer words than in training", "")
+    return {"accuracy": told, "drawing": drawn}

@@ -1,0 +1,129 @@
+"""What a person sees of a machine, and of a model on one word, as plain values: for the page, the report and notebooks.
+
+Attention weights are sixteen-bit numbers in base64, since a word of 512 letters has a quarter of a million of them for
+every head; everything else is JSON as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.algebra import Limits, classify
+from glassformer.automata import Machine
+from glassformer.compiler import Built, describe
+from glassformer.errors import InputError
+from glassformer.nn import Transformer
+from glassformer.nn.trace import HookPoint, Look
+from glassformer.report.cascade import draw_cascade
+from glassformer.studies.subject import Subject
+
+Seen = dict[str, Any]
+
+FULL: Final = 2**16 - 1
+"""The number that stands for an attention weight of 1."""
+MOST_NUMBERS: Final = 2**22
+"""Attention weights that are shown at once."""
+QUICK: Final = Limits(elements=20_000, images=2_000, rows=100_000, seconds=2.0)
+"""How far the algebra looks while somebody waits."""
+
+
+def machine_seen(machine: Machine, spec: str) -> Seen:
+    """States, letters, and where they lead."""
+    return {
+        "spec": spec,
+        "states": list(machine.states),
+        "symbols": list(machine.symbols),
+        "delta": machine.delta.tolist(),
+        "start": int(machine.start),
+        "outputs": [output if isinstance(output, bool) else str(output) for output in machine.outputs],
+    }
+
+
+def class_seen(machine: Machine, spec: str, length: int, limits: Limits = QUICK) -> Seen:
+    """Its class, its groups, its depths, and its cascade, drawn."""
+    found = classify(machine, length, limits=limits)
+    told = found.to_json()
+    keys = ("states", "minimal_states", "monoid_size", "complexity", "theorem", "assumes", "depth", "length", "notes")
+    drawn = draw_cascade(found.cascade, spec) if found.cascade else None
+    return {**{key: told[key] for key in keys}, "groups": found.groups(), "drawing": drawn}
+
+
+def built_seen(built: Built) -> Seen:
+    """What a built model promises, and what each of its parts does."""
+    promised, told = built.certificate, describe(built.model, built.certificate)
+    keys = ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length")
+    return {
+        **{key: getattr(promised, key) for key in keys},
+        "margins": promised.margins.in_words(),
+        "registers": promised.registers,
+        "parts": [
+            {"heads": [head.does for head in layer.heads], "mlp": layer.mlp.does if layer.mlp else None}
+            for layer in told.layers
+        ],
+    }
+
+
+@torch.no_grad()
+def word_seen(
+    subject: Subject, word: str, without: Sequence[Sequence[int]] = (), layer: int | None = None, stream: bool = True
+) -> Seen:
+    """One word in one model: what it answers everywhere, and how it looks; some heads, as [layer, head], may be silent.
+
+    Patterns are those of all layers, or of one; the stream is what every register holds after every layer.
+    """
+    model, tokens = subject.model, subject.tokens(word)
+    length = tokens.shape[1]
+    shown = range(len(model.blocks)) if layer is None else [layer]
+    numbers = sum(model.config.blocks[i].heads for i in shown) * length**2
+    if numbers > MOST_NUMBERS:
+        raise InputError(f"{numbers:,} attention weights are too many to show at once: take a shorter word")
+    patterns = [_patterns(model)[i] for i in shown if model.config.blocks[i].heads]
+    behind = [f"blocks.{i}.hook_resid_post" for i in range(len(model.blocks))]
+    looked = Look(frozenset([*patterns, "hook_embed", "hook_pos_embed", *behind]), _silent(model, without))
+    logits = model(tokens, looked.inside(""))
+    seen = looked.seen
+    layers = [seen["hook_embed"] + seen.get("hook_pos_embed", 0), *(seen[name] for name in behind)]
+    return {
+        "tokens": [subject.names[token] for token in tokens[0].tolist()],
+        "outputs": list(subject.outputs),
+        "logits": _rounded(logits[0]),
+        "answers": logits[0].argmax(-1).tolist(),
+        "lens": [model.unembed(model.finish(each))[0].argmax(-1).tolist() for each in layers],
+        "heads": [shape.heads for shape in model.config.blocks],
+        "patterns": [[_packed(head) for head in seen[name][0]] if name in seen else [] for name in _patterns(model)],
+        "stream": [_rounded(each[0]) for each in layers] if stream else None,
+    }
+
+
+def _patterns(model: Transformer) -> list[str]:
+    return [f"blocks.{i}.attn.hook_pattern" for i in range(len(model.blocks))]
+
+
+def _packed(weights: Float[Tensor, "query key"]) -> str:
+    numbers = (weights * FULL).round().to(torch.int32).numpy().astype("<u2")
+    return base64.b64encode(numbers.tobytes()).decode()
+
+
+def _rounded(values: Float[Tensor, "pos number"]) -> list[list[float]]:
+    """To four digits: what is seen, not what is computed with."""
+    return [[float(f"{value:.4g}") for value in row] for row in values.tolist()]
+
+
+def _silent(model: Transformer, without: Sequence[Sequence[int]]) -> Mapping[str, list[Any]]:
+    """Edits that let these heads read nothing."""
+    edits: dict[str, list[Any]] = {}
+    for layer, head in without:
+        if not (0 <= layer < len(model.blocks) and 0 <= head < model.config.blocks[layer].heads):
+            raise InputError(f"there is no head {head} in layer {layer}")
+
+        def silence(z: Tensor, hook: HookPoint, head: int = head) -> None:
+            z[:, :, head] = 0
+
+        edits.setdefault(f"blocks.{layer}.attn.hook_z", []).append(silence)
+    return edits

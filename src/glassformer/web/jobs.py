@@ -1,0 +1,174 @@
+"""What the served page asks for, done in a process of its own: it may be slow, or too large, and is then ended.
+
+A request names a machine (by spec, or a file that was uploaded), a length and a word; limits on each are checked before
+anything is built. Models are kept from request to request while they are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from glassformer.automata import Machine, formats
+from glassformer.automata import machine as machine_of
+from glassformer.compiler import Built, compile
+from glassformer.compiler.build import METHODS
+from glassformer.errors import InputError
+from glassformer.learn import Architecture, Following, Settings, train
+from glassformer.studies.looking import Seen, built_seen, class_seen, machine_seen, word_seen
+from glassformer.studies.subject import Subject, open_subject, subject_of
+
+LONGEST_SPEC: Final = 400
+LONGEST_WORD: Final = 512
+LONGEST_LENGTH: Final = 1024
+LARGEST_FILE: Final = 1_000_000
+MOST_STATES: Final = 256
+MOST_SILENT: Final = 64
+MOST_STREAM: Final = 200_000
+"""Numbers of the residual stream that are sent; beyond, registers are not shown."""
+TRAINED: Final = Settings(steps=300, evaluate_every=300)
+SHAPE: Final = Architecture(layers=2, width=32, heads=4)
+TRAINED_ON: Final = 16
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked, checked."""
+
+    spec: str
+    method: str
+    length: int
+    word: str
+    without: tuple[tuple[int, int], ...]
+    file: tuple[str, str] | None = None
+
+    @classmethod
+    def of(cls, told: Any) -> Request:
+        """From what came over the wire."""
+        if not isinstance(told, dict):
+            raise InputError("a request is a JSON object")
+        file = told.get("file")
+        if file is not None:
+            if not isinstance(file, dict):
+                raise InputError("a file has a name and a text")
+            file = (_text(file, "name", 200), _text(file, "text", LARGEST_FILE))
+        length, without = told.get("length", 32), told.get("without", [])
+        if type(length) is not int or not 1 <= length <= LONGEST_LENGTH:
+            raise InputError(f"the longest word has 1 to {LONGEST_LENGTH:,} letters")
+        pairs = isinstance(without, list) and len(without) <= MOST_SILENT
+        if not pairs or not all(
+            isinstance(p, list) and len(p) == 2 and all(type(i) is int for i in p) for p in without
+        ):
+            raise InputError(f"heads are told as up to {MOST_SILENT} pairs of a layer and a head")
+        method = _text(told, "method", 20, "auto")
+        if method not in ("auto", *METHODS):
+            raise InputError(f"method is one of auto, {', '.join(METHODS)}; not {method!r}")
+        spec, word = _text(told, "spec", LONGEST_SPEC), _text(told, "word", 4 * LONGEST_WORD, "")
+        return cls(spec, method, length, word, tuple((layer, head) for layer, head in without), file)
+
+    def machine(self) -> Machine:
+        """The machine; files are those that were sent, never those of this computer."""
+        if self.file is not None:
+            made = formats.loads(self.file[1], Path(self.file[0]).suffix.lower().removeprefix("."), self.file[0])
+        elif Path(self.spec.strip()).suffix.lower() in formats.SUFFIXES and not self.spec.lstrip().startswith("regex:"):
+            raise InputError("files of this computer are not opened here: upload one")
+        else:
+            made = machine_of(self.spec)
+        if not isinstance(made, Machine):
+            raise InputError("a model needs to know where to start: the file names no start state")
+        if len(made.states) > MOST_STATES:
+            raise InputError(
+                f"this page takes machines of up to {MOST_STATES} states; this one has {len(made.states):,}"
+            )
+        return made
+
+
+def _text(told: Mapping[str, Any], name: str, longest: int, otherwise: str | None = None) -> str:
+    value = told.get(name, otherwise)
+    if not isinstance(value, str):
+        raise InputError(f"a request has a text {name!r}")
+    if len(value) > longest:
+        raise InputError(f"{name} has {len(value):,} signs; the limit is {longest:,}")
+    return value
+
+
+def look(told: Any) -> Seen:
+    """A machine, its class, the model that is built for it, and one word in it; beside it the trained one, if any."""
+    asked = Request.of(told)
+    machine = asked.machine()
+    letters = len(machine.one_word(asked.word))
+    if letters > LONGEST_WORD:
+        raise InputError(f"the word has {letters:,} letters; the page shows up to {LONGEST_WORD}")
+    built = _built(asked.spec, asked.file, asked.method, max(asked.length, letters, 1))
+    found = {
+        "machine": machine_seen(machine, asked.spec),
+        "class": _class(asked.spec, asked.file, asked.length),
+        "built": {**built_seen(built), "run": _run(subject_of(built), asked.word, asked.without)},
+    }
+    if (key := (asked.spec, asked.file)) in _TRAINED:
+        subject, about = _TRAINED[key]
+        if letters < subject.model.config.context:
+            within = [pair for pair in asked.without if pair[0] < len(subject.model.blocks)]
+            silent = [pair for pair in within if pair[1] < subject.model.config.blocks[pair[0]].heads]
+            found["trained"] = {**about, "run": _run(subject, asked.word, silent)}
+    return found
+
+
+def learn(told: Any) -> Seen:
+    """The same with a small model trained on it, which is kept."""
+    asked = Request.of(told)
+    machine = asked.machine()
+    task = Following(machine, TRAINED_ON)
+    if (key := (asked.spec, asked.file)) not in _TRAINED:
+        if len(task.answers) < 2:
+            raise InputError("every state has the same answer: there is nothing to learn")
+        with tempfile.TemporaryDirectory() as place:
+            room = {"room": Following(machine, min(LONGEST_WORD, 8 * TRAINED_ON))}
+            trained = train(task, SHAPE, TRAINED, Path(place) / "run", tests=room)
+            subject = open_subject(Path(place) / "run")
+        about = {"accuracy": trained.score.accuracy, "steps": trained.steps, "length": TRAINED_ON}
+        about |= {"layers": SHAPE.layers, "parameters": subject.model.parameter_count()}
+        while len(_TRAINED) >= MOST_KEPT:
+            _TRAINED.pop(next(iter(_TRAINED)))
+        _TRAINED[key] = subject, about
+    return look(told)
+
+
+MOST_KEPT: Final = 8
+_TRAINED: dict[tuple[str, tuple[str, str] | None], tuple[Subject, Seen]] = {}
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _built(spec: str, file: tuple[str, str] | None, method: str, length: int) -> Built:
+    return compile(Request(spec, method, length, "", (), file).machine(), length, method)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _class(spec: str, file: tuple[str, str] | None, length: int) -> Seen:
+    return class_seen(Request(spec, "auto", length, "", (), file).machine(), spec, length)
+
+
+def _run(subject: Subject, word: str, without: Any) -> Seen:
+    blocks, width = len(subject.model.blocks) + 1, subject.model.config.width
+    letters = len(subject.encode(word))
+    return word_seen(subject, word, without, stream=blocks * width * letters <= MOST_STREAM)
+
+
+JOBS: Final = {"look": look, "train": learn}
+
+
+def answer(job: str, body: str) -> tuple[int, str]:
+    """Do a job: an HTTP status, and JSON."""
+    try:
+        return 200, json.dumps(JOBS[job](json.loads(body)), ensure_ascii=False)
+    except InputError as error:
+        return 400, json.dumps({"error": str(error)}, ensure_ascii=False)
+    except (json.JSONDecodeError, RecursionError):
+        return 400, json.dumps({"error": "a request is JSON"})
+    except MemoryError:
+        return 413, json.dumps({"error": "this takes more memory than one request may have: fewer states or letters"})

@@ -1,0 +1,60 @@
+// What is known without looking at a word: class, cascade, certificate, what the heads do, where the trained one breaks.
+
+import { drawing, h, table } from "./dom.js";
+import { percent, say } from "./words.js";
+
+export function renderClass({ model, el }) {
+  const found = model.get("class");
+  if (!found) return el.replaceChildren();
+  const groups = Object.entries(found.groups).map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(", ");
+  const depths = Object.entries(found.depth).map(([name, layers]) => `${name} ${layers ?? say(model, "unknown")}`).join(", ");
+  el.replaceChildren(...[
+    found.complexity && h("p", { class: "lead" }, say(model, "classWords", found)),
+    found.assumes && h("p", {}, say(model, "assumes", { words: found.assumes })),
+    h("p", {}, groups ? say(model, "groups", { groups }) : say(model, "noGroups")),
+    found.monoid_size && h("p", {}, say(model, "monoid", { count: found.monoid_size.toLocaleString() })),
+    h("p", {}, say(model, "depth", { length: found.length, depths })),
+    ...found.notes.map((note) => h("p", { class: "note" }, note)),
+    found.drawing && h("details", {}, h("summary", {}, say(model, "cascade")), drawing(found.drawing, say(model, "cascade"))),
+  ].filter(Boolean));
+}
+
+export function renderBuilt({ model, el }) {
+  const built = model.get("built");
+  if (!built) return el.replaceChildren();
+  const verified = model.get("verified");
+  const margins = table([say(model, "margins"), ""], Object.entries(built.margins));
+  el.replaceChildren(...[
+    h("p", { class: "lead" }, say(model, "exact", { ...built, length: built.exact_length })),
+    h("p", {}, say(model, "sizes", { ...built, parameters: built.parameters.toLocaleString() })),
+    h("p", {}, say(model, "why", built)),
+    verified && h("p", {}, say(model, "verified", verified)),
+    h("details", {}, h("summary", {}, say(model, "margins")), margins),
+  ].filter(Boolean));
+}
+
+export function renderTrained({ model, el }) {
+  const trained = model.get("trained");
+  if (!trained) return el.replaceChildren(h("p", {}, say(model, "noTrained")));
+  el.replaceChildren(h("p", { class: "lead" }, say(model, "trainedSizes", {
+    ...trained, parameters: trained.parameters.toLocaleString(), accuracy: percent(trained.accuracy),
+  })));
+}
+
+export function renderBreaks({ model, el }) {
+  const breaks = model.get("breaks");
+  if (!breaks) return el.replaceChildren();
+  const { trained, built } = breaks.accuracy;
+  const rows = Object.keys(trained).map((name) => [name, percent(trained[name]), percent(built[name])]);
+  el.replaceChildren(
+    table([say(model, "test"), say(model, "trained"), say(model, "built")], rows),
+    drawing(breaks.drawing, say(model, "breaks")));
+}
+
+export function renderHeads({ model, el }) {
+  const heads = model.get("heads");
+  if (!heads) return el.replaceChildren();
+  const columns = ["layer", "head", "job", "confidence", "matters"].map((key) => say(model, key));
+  el.replaceChildren(...["built", "trained"].map((who) => h("div", {}, h("h3", {}, say(model, who)), table(columns,
+    heads[who].map((each) => [each.layer, each.head, each.job, each.confidence.toFixed(2), percent(each.matters)])))));
+}

@@ -1,0 +1,121 @@
+// The whole page, out of the views: render({ model, el }) as anywidget wants it. The model may be a Store or a widget's.
+
+import { h } from "./dom.js";
+import { LANGUAGES, say } from "./words.js";
+import { renderMachine } from "./machine.js";
+import { renderWord } from "./word.js";
+import { renderAttention } from "./attention.js";
+import { renderInside } from "./inside.js";
+import { renderBreaks, renderBuilt, renderClass, renderHeads, renderTrained } from "./about.js";
+
+export const DEFAULTS = {
+  language: "en", theme: "", layer: 0, head: 0, position: 1, temperature: 1, without: [], tab: "explore",
+};
+
+const WHOLE = ["language", "theme", "machine", "class", "built", "trained", "verified", "heads", "breaks", "message"];
+const PARTS = ["position", "layer", "head", "temperature", "without"];
+
+export function render({ model, el }) {
+  for (const [name, value] of Object.entries(DEFAULTS)) if (model.get(name) === undefined) model.set(name, value);
+  let views = [];
+  const build = () => {
+    document.documentElement.dataset.theme = model.get("theme") ?? "";
+    views = compose(model, el);
+  };
+  for (const name of WHOLE) model.on(`change:${name}`, build);
+  for (const name of PARTS) {
+    model.on(`change:${name}`, () => views.filter((view) => view.follows.includes(name)).forEach((view) => view.draw()));
+  }
+  build();
+}
+
+function compose(model, el) {
+  const focused = document.activeElement?.id;
+  const views = [];
+  const view = (render, follows, extra) => {
+    const place = h("div", { class: "view" });
+    views.push({ follows, draw: () => render({ model, el: place, ...extra }) });
+    return place;
+  };
+  const section = (title, ...content) => h("section", { "aria-label": title }, h("h2", {}, title), content);
+  const has = (name) => Boolean(model.get(name));
+  const both = (render, follows) => h("div", { class: "both" }, ["built", "trained"].filter(has).map((who) =>
+    h("div", {}, h("h3", {}, say(model, who)), view(render, follows, { who }))));
+  el.classList.add("glassformer");
+  el.lang = model.get("language");
+  el.replaceChildren(...[
+    heading(model),
+    has("message") && h("p", { class: "message", role: "alert" }, model.get("message")),
+    has("unfinished") && h("p", { class: "message" }, say(model, "unfinished")),
+    has("machine") && h("div", { class: "both" },
+      section(say(model, "machine"), view(renderMachine, ["position"])),
+      section(say(model, "class"), view(renderClass, []))),
+    has("built") && h("div", { class: "both" },
+      section(say(model, "built"), view(renderBuilt, [])),
+      section(say(model, "trained"), view(renderTrained, []))),
+    has("built") && section(say(model, "wordStrip"), view(renderWord, ["position"])),
+    has("built") && section(say(model, "attention"), view(controls, ["layer", "head", "without"]),
+      both(renderAttention, ["layer", "head", "position"])),
+    has("built") && section(say(model, "inside"), view(temperature, []), both(renderInside, ["position", "temperature"])),
+    has("heads") && section(say(model, "headsTable"), view(renderHeads, [])),
+    has("breaks") && section(say(model, "breaks"), view(renderBreaks, [])),
+    model.get("live") === false && h("p", { class: "note" }, say(model, "fixed")),
+  ].filter(Boolean));
+  for (const each of views) each.draw();
+  if (focused) document.getElementById(focused)?.focus();
+  return views;
+}
+
+function heading(model) {
+  const change = (name) => (event) => {
+    model.set(name, event.target.value);
+    model.save_changes();
+  };
+  const spec = model.get("machine")?.spec;
+  return h("header", {},
+    h("h1", {}, spec && model.get("live") === false ? say(model, "explained", { spec }) : say(model, "title")),
+    h("div", { class: "tools" },
+      h("label", {}, say(model, "language"), " ", h("select", { id: "language", onchange: change("language") },
+        Object.entries(LANGUAGES).map(([code, words]) =>
+          h("option", { value: code, selected: code === model.get("language") }, words.name)))),
+      h("label", {}, say(model, "theme"), " ", h("select", { id: "theme", onchange: change("theme") },
+        [["", "◐"], ["light", "☀"], ["dark", "☾"]].map(([value, sign]) =>
+          h("option", { value, selected: value === (model.get("theme") ?? "") }, sign))))));
+}
+
+function controls({ model, el }) {
+  const deepest = Math.max(...["built", "trained"].map((who) => model.get(who)?.run?.heads.length ?? 0));
+  const most = Math.max(1, ...["built", "trained"].map((who) => model.get(who)?.run?.heads[model.get("layer")] ?? 0));
+  const [layer, head] = [model.get("layer"), Math.min(model.get("head"), most - 1)];
+  const choose = (name, count) => h("label", {}, say(model, name), " ", h("select", { id: name, onchange: (event) => {
+    model.set(name, Number(event.target.value));
+    model.save_changes();
+  } }, [...Array(count).keys()].map((i) => h("option", { value: i, selected: i === model.get(name) }, i))));
+  const part = model.get("built").parts[layer];
+  const silent = model.get("without");
+  const is = silent.some(([l, k]) => l === layer && k === head);
+  const mute = (heads) => {
+    model.set("without", heads);
+    model.save_changes();
+  };
+  el.replaceChildren(...[
+    h("div", { class: "tools" }, choose("layer", deepest), choose("head", most),
+      model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => mute([...silent, [layer, head]]) }, say(model, "silence")),
+      model.get("live") !== false && h("button", { id: "restore", disabled: !silent.length, onclick: () => mute([]) }, say(model, "restore"))),
+    silent.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: silent.map(([l, k]) => `${l}.${k}`).join(", ") })),
+    part?.heads[head] && h("p", {}, say(model, "does", { words: part.heads[head] })),
+    part?.mlp && h("p", {}, say(model, "mlp", { words: part.mlp })),
+  ].filter(Boolean));
+}
+
+function temperature({ model, el }) {
+  const number = h("output", {}, Number(model.get("temperature")).toFixed(2));
+  el.replaceChildren(h("label", {}, say(model, "temperature"), " ", h("input", {
+    id: "temperature", type: "range", min: 0.05, max: 5, step: 0.05, value: model.get("temperature"), oninput: (event) => {
+      number.textContent = Number(event.target.value).toFixed(2);
+      model.set("temperature", Number(event.target.value));
+      model.save_changes();
+    } }), " ", number));
+}
+
+export default { render };

@@ -1,0 +1,50 @@
+// One position of one model: what the registers hold, what would be said after each layer, and the answers.
+
+import { h, table } from "./dom.js";
+import { say } from "./words.js";
+
+const MOST_ANSWERS = 8;
+
+export function softmax(logits, temperature) {
+  const scaled = logits.map((value) => value / Math.max(temperature, 1e-6));
+  const most = Math.max(...scaled);
+  const powers = scaled.map((value) => Math.exp(value - most));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((value) => value / sum);
+}
+
+export function renderInside({ model, el, who }) {
+  const told = model.get(who);
+  const run = told?.run;
+  if (!run) return el.replaceChildren();
+  const position = Math.min(model.get("position"), run.tokens.length - 1);
+  const layers = run.heads.map((_, i) => say(model, "after", { layer: i }));
+  const lens = table([say(model, "embedding"), ...layers], [run.lens.map((answers) => run.outputs[answers[position]])]);
+  const chances = softmax(run.logits[position], model.get("temperature"));
+  const best = chances.map((chance, i) => [chance, i]).sort((a, b) => b[0] - a[0]).slice(0, MOST_ANSWERS);
+  const bars = h("ul", { class: "bars" }, best.map(([chance, i]) => {
+    const bar = h("span", { class: "bar" });
+    bar.style.width = `${Math.max(100 * chance, 0.5)}%`;
+    return h("li", {}, h("span", { class: "answer" }, run.outputs[i]), h("span", { class: "track" }, bar),
+      h("span", { class: "number" }, chance.toFixed(3)));
+  }));
+  el.replaceChildren(
+    h("h4", {}, say(model, "probabilities")), bars,
+    h("h4", {}, say(model, "lens")), lens,
+    told.registers && run.stream ? registers(model, told, position) : "");
+}
+
+function registers(model, told, position) {
+  const stages = told.run.stream.map((stage) => stage[position]);
+  const rows = told.registers.map((register) => [
+    h("span", { title: register.about }, register.name),
+    ...stages.map((vector) => shown(vector.slice(register.start, register.start + register.size))),
+  ]);
+  const heads = [say(model, "register"), say(model, "embedding"), ...told.run.heads.map((_, i) => say(model, "after", { layer: i }))];
+  return h("div", {}, h("h4", {}, say(model, "registers")), table(heads, rows, { class: "registers" }));
+}
+
+function shown(values) {
+  const words = values.slice(0, 12).map((value) => String(Math.round(value * 1000) / 1000));
+  return values.length > 12 ? `${words.join(" ")} …` : words.join(" ");
+}

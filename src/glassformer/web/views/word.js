@@ -1,0 +1,39 @@
+// The word as a strip: each letter, the automaton's state behind it, and what each model says; a click moves there.
+
+import { h } from "./dom.js";
+import { say } from "./words.js";
+import { statesOf } from "./machine.js";
+
+export function renderWord({ model, el }) {
+  const run = model.get("built")?.run;
+  if (!run) return el.replaceChildren();
+  const { states } = model.get("machine");
+  const right = statesOf(model).map((q) => states[q]);
+  const go = (position) => {
+    model.set("position", Math.max(0, Math.min(run.tokens.length - 1, position)));
+    model.save_changes();
+  };
+  const row = (name, cells, compare) =>
+    h("tr", {}, h("th", { scope: "row" }, name), cells.map((words, i) => {
+      const wrong = compare && i > 0 && words !== right[i];
+      const now = i === model.get("position");
+      return h("td", { class: [now && "now", wrong && "wrong"].filter(Boolean).join(" ") || undefined,
+        title: wrong ? say(model, "wrong") : undefined, onclick: () => go(i) }, wrong ? `✗ ${words}` : words);
+    }));
+  const says = (who) => model.get(who)?.run?.answers.map((i) => model.get(who).run.outputs[i]);
+  const moved = (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    go(model.get("position") + step);
+  };
+  const trained = says("trained");
+  const body = h("tbody", {},
+    row("", run.tokens.map((token, i) => (i ? token : say(model, "start")))),
+    row(say(model, "automaton"), right),
+    row(say(model, "built"), says("built"), true),
+    trained && row(say(model, "trained"), trained, true));
+  el.replaceChildren(h("div", { class: "scrolls strip", tabindex: 0, onkeydown: moved, "aria-label": say(model, "wordStrip") },
+    h("table", {}, body)));
+  el.querySelector("td.now")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}

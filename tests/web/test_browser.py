@@ -1,0 +1,216 @@
+"""The views in a real browser: the served page and the report, with the mouse and the keyboard, and no error."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.automata import machine
+from glassformer.studies.explaining import Scale, explain
+from glassformer.web.page import report_page
+from serving import Server
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+KEPT = Path(__file__).parents[2] / "screenshots"
+if not CHROMIUM and os.environ.get("GLASSFORMER_BROWSER") != "required":
+    pytest.skip("there is no Chromium here to look at the page with", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "figure.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>")
+    made = Server(folder)
+    yield made
+    made.process.terminate()
+    made.process.wait()
+
+
+class Watched:
+    """A page, what it complains about, and whom it asks."""
+
+    def __init__(self, browser: Any, width: int = 1280) -> None:
+        self.page = browser.new_page(viewport={"width": width, "height": 900})
+        self.page.set_default_timeout(60_000)
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def shown(self, name: str) -> None:
+        """Keep a picture, to be looked at by whoever changes a view."""
+        KEPT.mkdir(exist_ok=True)
+        self.page.screenshot(path=KEPT / f"{name}.png", full_page=True)
+
+    def is_quiet(self, own: str) -> None:
+        """No error, and nothing asked of anybody else."""
+        assert self.complaints == []
+        assert [url for url in self.asked if not url.startswith((own, "data:"))] == []
+
+    def fits(self) -> bool:
+        """Nothing sticks out to the side."""
+        return bool(self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+
+def strip(page: Any, row: int) -> list[str]:
+    """The cells of a row of the word."""
+    cells: list[str] = page.locator(".strip tr").nth(row).locator("td").all_inner_texts()
+    return cells
+
+
+def test_a_machine_is_typed_stepped_hovered_silenced_and_trained(browser: Any, server: Server) -> None:
+    watched = Watched(browser)
+    page = watched.page
+    page.goto(server.url)
+    page.wait_for_selector("canvas.attention")
+    page.fill("#spec", "regex:(a|b)*ab")
+    page.fill("#word", "aabab")
+    page.click("#show")
+    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 7")
+    assert strip(page, 0)[1:] == list("aabab")
+    assert strip(page, 1) == strip(page, 2)  # the automaton, and what was built for it
+    page.locator(".strip td").nth(3).click()
+    assert "position=3" in page.url
+    page.locator(".strip").focus()
+    page.keyboard.press("ArrowRight")
+    assert "position=4" in page.url
+    page.locator("canvas.attention").first.hover(position={"x": 40, "y": 40})
+    assert "weight" in page.locator(".readout").first.inner_text()
+    page.locator("canvas.attention").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.fill("#temperature", "0.05")
+    assert page.locator(".bars .number").first.inner_text() == "1.000"
+    watched.shown("explore")
+    before = strip(page, 2)
+    page.click("#silence")
+    page.wait_for_selector(".message")
+    page.wait_for_function(
+        "before => [...document.querySelectorAll('.strip tr')[2].querySelectorAll('td')]"
+        ".map(cell => cell.innerText).join() !== before",
+        arg=",".join(before),
+    )
+    assert any(cell.startswith("✗") for cell in strip(page, 2))
+    watched.shown("silenced")
+    page.click("#restore")
+    page.click("#train")
+    page.wait_for_function("() => document.querySelectorAll('canvas.attention').length === 2")
+    watched.shown("compared")
+    watched.is_quiet(server.url)
+
+
+def test_a_link_brings_everything_back_in_both_languages_light_and_dark(browser: Any, server: Server) -> None:
+    watched = Watched(browser, 400)
+    page = watched.page
+    link = "#spec=cyclic(5)&word=1101&length=8&method=log&layer=1&position=2&language=ko&theme=dark"
+    page.goto(f"{server.url}/{link}")
+    page.wait_for_selector("canvas.attention")
+    assert page.locator("h2").first.inner_text() == "오토마톤"
+    assert page.locator("td.now").first.inner_text() == "1"
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.locator("#layer").input_value() == "1"
+    assert watched.fits()
+    watched.shown("korean-dark-400")
+    page.select_option("#language", "en")
+    page.select_option("#theme", "light")
+    assert page.locator("h2").first.inner_text() == "The machine"
+    assert "language=en" in page.url
+    watched.shown("light-400")
+    watched.is_quiet(server.url)
+
+
+def test_mistakes_and_uploads_are_answered_on_the_page(browser: Any, server: Server, tmp_path: Path) -> None:
+    watched = Watched(browser)
+    page = watched.page
+    page.goto(server.url)
+    page.wait_for_selector("canvas.attention")
+    page.fill("#spec", "regex:(")
+    page.click("#show")
+    page.wait_for_selector("[role=alert]")
+    watched.shown("mistake")
+    watched.complaints.clear()  # the browser itself tells of the refusal
+    machine_file = tmp_path / "flip.json"
+    machine_file.write_text(
+        '{"symbols": ["a", "b"], "states": ["up", "down"], "delta": [[1, 0], [0, 1]], "start": "up"}'
+    )
+    page.set_input_files("#upload", machine_file)
+    page.wait_for_function("() => document.querySelector('svg.machine')?.innerHTML.includes('down')")
+    page.locator("summary").last.click()
+    page.wait_for_selector("figure img")
+    watched.is_quiet(server.url)
+
+
+def test_a_long_word_stays_smooth(browser: Any, server: Server) -> None:
+    """512 letters are a quarter of a million cells: drawn again at every move of the mouse, in a moment each."""
+    watched = Watched(browser)
+    page = watched.page
+    page.goto(f"{server.url}/#spec=parity&word={'01' * 256}&length=512&method=log")
+    page.wait_for_selector("canvas.attention")
+    canvas = page.locator("canvas.attention").first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    took = page.evaluate(
+        """async box => {
+            const canvas = document.querySelector("canvas.attention"), from = performance.now();
+            for (let i = 0; i < 20; i++) canvas.dispatchEvent(new MouseEvent("mousemove",
+                { clientX: box.x + 20 + 5 * i, clientY: box.y + 100 + 5 * i, bubbles: true }));
+            await new Promise(requestAnimationFrame);
+            return (performance.now() - from) / 20;
+        }""",
+        box,
+    )
+    assert "weight" in page.locator(".readout").first.inner_text()
+    assert took < 1000  # a machine that does other things may be slow; a loop over elements would take minutes
+    watched.shown("long")
+    watched.is_quiet(server.url)
+
+
+def test_a_report_opens_from_disk_without_a_network(browser: Any, tmp_path: Path) -> None:
+    scale = Scale(length=8, shown=8, words=4, steps=6, layers=2, width=16, tested=16, seconds=1.0)
+    *_, found = explain(machine("dihedral(3)"), "dihedral(3)", tmp_path, scale, lambda *_: None)
+    (tmp_path / "report.html").write_text(report_page(found, "dihedral(3)"))
+    for width in (1280, 400):
+        watched = Watched(browser, width)
+        page = watched.page
+        page.goto(f"file://{tmp_path}/report.html")
+        page.wait_for_selector("canvas.attention")
+        assert "dihedral(3)" in page.locator("h1").inner_text()
+        assert page.locator("#silence").count() == 0  # there is nobody to compute it
+        page.select_option("#layer", "1")
+        page.select_option("#language", "ko")
+        page.locator("details summary").first.click()
+        assert watched.fits()
+        watched.shown(f"report-{width}")
+        watched.is_quiet("file://")
+
+
+def test_no_two_states_or_labels_of_a_machine_lie_on_each_other(browser: Any, server: Server) -> None:
+    watched = Watched(browser)
+    page = watched.page
+    for spec in ("cyclic(12)", "dihedral(4)", "gridworld(9)", "symmetric(4)"):
+        page.goto("about:blank")
+        page.goto(f"{server.url}/#spec={spec}&word=&length=8&method=log")
+        page.wait_for_selector("svg.machine")
+        apart = page.evaluate(
+            """() => {
+                const states = [...document.querySelectorAll("svg.machine .state circle:not(.inner)")]
+                    .map(each => [+each.getAttribute("cx"), +each.getAttribute("cy"), +each.getAttribute("r")]);
+                return states.every(([x, y, r], i) => states.every(([a, b, s], j) => i === j ||
+                    Math.hypot(x - a, y - b) > r + s));
+            }"""
+        )
+        assert apart, spec
+        watched.shown(f"machine-{spec.split('(')[0]}")
