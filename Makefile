@@ -5,15 +5,11 @@ BIN := .venv/bin
 .PHONY: demo test lint bench docs clean
 
 demo: .venv/ready
-	@rm -rf demo
-	$(BIN)/glassformer classify "regex:(ab)*"
-	$(BIN)/glassformer compile "regex:(ab)*" --length 100 --method log --out demo/abab
-	$(BIN)/glassformer verify demo/abab
-	$(BIN)/glassformer run demo/abab abba
-	$(BIN)/glassformer show demo/abab
+	$(BIN)/glassformer explain "regex:(ab)*" --out demo/abab
 	$(BIN)/glassformer compile "gridworld(4)" --length 1000 --out demo/gridworld
 	$(BIN)/glassformer verify demo/gridworld
 	$(BIN)/glassformer show demo/gridworld
+	@echo "open demo/abab/report.html in a browser"
 
 test: .venv/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -35,6 +31,7 @@ bench: .venv/ready-bench
 	$(BIN)/python benchmarks/patching.py
 	$(BIN)/python benchmarks/circuits.py
 	$(BIN)/python benchmarks/toys.py
+	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/train_throughput.py
 
 docs: .venv/ready-docs .venv/ready-sae-lens

@@ -160,5 +160,5 @@ def _file(root: Path, path: Path) -> Response:
 def serve(folder: Path, port: int) -> None:
     """Until interrupted."""
     app = application(folder, Workers())
-    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", limit_concurrency=200)
+    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", limit_concurrency=200)
     uvicorn.Server(config).run()

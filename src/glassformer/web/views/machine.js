@@ -10,10 +10,11 @@ export function renderMachine({ model, el }) {
   const { states, symbols, delta, start, outputs } = model.get("machine");
   const now = currentState(model);
   if (states.length > MOST_STATES) return el.replaceChildren(tooMany(model));
-  const circle = states.length === 1 ? 0 : Math.max(70, (states.length * (2 * RADIUS + 26)) / (2 * Math.PI));
+  const circle = states.length === 1 ? 0 : Math.max(76, (states.length * (2 * RADIUS + 34)) / (2 * Math.PI));
+  const rank = ranks(start, delta, states.length);
   const size = 2 * (circle + 84);
   const place = (q) => {
-    const angle = (2 * Math.PI * q) / states.length - Math.PI / 2;
+    const angle = (2 * Math.PI * rank[q]) / states.length - Math.PI / 2;
     return { x: size / 2 + circle * Math.cos(angle), y: size / 2 + circle * Math.sin(angle), angle };
   };
   const edges = new Map();
@@ -45,6 +46,20 @@ export function renderMachine({ model, el }) {
     }),
   );
   el.replaceChildren(drawn);
+}
+
+// The order on the circle: from the start, wherever the first letter that leads to somewhere new leads.
+function ranks(start, delta, count) {
+  const rank = Array(count).fill(-1);
+  let next = 0;
+  const waiting = [...Array(count).keys()].reverse().concat(start);
+  while (waiting.length) {
+    const q = waiting.pop();
+    if (rank[q] >= 0) continue;
+    rank[q] = next++;
+    for (const letter of [...delta].reverse()) if (rank[letter[q]] < 0) waiting.push(letter[q]);
+  }
+  return rank;
 }
 
 export function currentState(model) {
@@ -79,7 +94,7 @@ function arrow(from, to, letters) {
   const middle = { x: (from.x + to.x) / 2 - uy * bend, y: (from.y + to.y) / 2 + ux * bend };
   const begin = towards(from, middle, RADIUS + 1);
   const end = towards(to, middle, RADIUS + 3);
-  const t = 0.4;
+  const t = 0.3;
   const at = (a, b, c) => (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t ** 2 * c;
   const [x, y] = [at(begin.x, middle.x, end.x) - uy * 9, at(begin.y, middle.y, end.y) + ux * 9 + 4];
   return s("g", {},
