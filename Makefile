@@ -31,7 +31,7 @@ bench: .venv/ready-bench
 	$(BIN)/python benchmarks/patching.py
 	$(BIN)/python benchmarks/circuits.py
 	$(BIN)/python benchmarks/toys.py
-	$(BIN)/python benchmarks/serving.py
+	$(BIN)/python benchmarks/load.py
 	$(BIN)/python benchmarks/train_throughput.py
 
 docs: .venv/ready-docs .venv/ready-sae-lens

@@ -1,6 +1,6 @@
 """Does the page stay up when ten thousand requests come at once?
 
-    python benchmarks/serving.py
+    python benchmarks/load.py
 
 A server of its own; 10,000 connections are opened as fast as they can be, each with one request; then come an
 expression with exponentially many states, a word of 10 MB, and brackets without end; and does it still answer?
