@@ -13,7 +13,7 @@ import torch
 from glassformer.automata.words import chosen_words
 from glassformer.compiler import Built, compile
 from glassformer.errors import InputError
-from glassformer.interop import load, to_transformer_lens
+from glassformer.interop import load, to_hf, to_transformer_lens
 from glassformer.interop.alike import alike
 from glassformer.interop.to_onnx import MODEL
 from glassformer.learn import Architecture, Following, Settings, train
@@ -22,6 +22,7 @@ from glassformer.studies.exporting import export
 from shell import Shell
 
 transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
 pytestmark = pytest.mark.filterwarnings("ignore")  # what other libraries warn of is not ours
 
 BUILT = [
@@ -142,6 +143,61 @@ def test_a_stock_gpt2_says_the_same(spec: str, method: str, length: int, tmp_pat
     torch.testing.assert_close(again(tokens), logits, rtol=0, atol=1e-5)
 
 
+def test_a_gpt2_is_right_where_one_letter_fills_the_word(tmp_path: Path) -> None:
+    """Whole numbers that never change are read again and again: there, what norms round adds up."""
+    built = compile("memory(8)", 128, "log")
+    built.save(tmp_path / "ours")
+    export(tmp_path / "ours", "gpt2", tmp_path / "theirs")
+    theirs = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "theirs").eval()
+    rng = np.random.default_rng(7)
+    tokens = built.tokens(np.where(rng.random((64, 128)) < 0.01, rng.integers(0, 9, (64, 128)), 0))
+    assert torch.equal(theirs(tokens).logits.argmax(-1), built.model(tokens).argmax(-1))
+
+
+def test_a_gpt2_scales_its_scores_as_all_do(tmp_path: Path) -> None:
+    """Some releases of transformers scale them whatever the config says."""
+    compile("parity", 8).save(tmp_path / "ours")
+    export(tmp_path / "ours", "gpt2", tmp_path / "theirs")
+    for way in ("eager", "sdpa"):
+        theirs = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "theirs", attn_implementation=way).eval()
+        assert theirs.config.scale_attn_weights
+        assert theirs(torch.tensor([[2, 1, 0, 1, 1]])).logits.argmax(-1).tolist() == [[0, 1, 1, 0, 1]]
+
+
+@pytest.mark.parametrize("target", ["hf", "gpt2", "transformer-lens"])
+def test_a_model_without_layers_goes_out_too(target: str, tmp_path: Path, opened: Any) -> None:
+    built = compile("regex:[ab]*", 4)
+    assert not built.model.config.blocks
+    built.save(tmp_path / "ours")
+    export(tmp_path / "ours", target, tmp_path / "theirs")
+    tokens = words_of(built)
+    if target == "transformer-lens":
+        logits = to_transformer_lens.load(tmp_path / "theirs")(tokens)
+    else:
+        logits = opened(tmp_path / "theirs")(tokens).logits
+    assert torch.equal(logits.argmax(-1), built.model(tokens).argmax(-1))
+
+
+@pytest.mark.parametrize(
+    "letters", [["s", "t", "a", "r"], ["a", "start"], ["restart", "on"], ["\n", " "], ["<start>", "b"]]
+)
+def test_no_letter_is_taken_for_the_start(letters: list[str]) -> None:
+    words = to_hf.tokeniser(letters)
+    made = tokenizers.Tokenizer.from_str(words["tokenizer.json"])
+    by_sign = all(len(letter) == 1 for letter in letters)
+    word = [*letters, *letters[::-1]]
+    ids = made.encode("".join(word) if by_sign else " ".join(word)).ids
+    assert ids == [len(letters), *(letters.index(letter) for letter in word)]
+    assert to_hf.tokeniser(["a b", "c"]) == {}  # blanks inside letters of several signs: not to be told apart
+
+
+def test_a_model_too_large_with_all_blocks_alike_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    compile("gridworld(32)", 128).save(tmp_path / "ours")
+    for target in ("gpt2", "transformer-lens"):
+        with pytest.raises(InputError, match="parameters; the limit is"):
+            export(tmp_path / "ours", target, tmp_path / "theirs")
+
+
 def test_a_gpt2_is_double_precision_where_single_is_not_enough(tmp_path: Path) -> None:
     built = compile("random(12, letters=5, seed=1)", 64, "log")
     built.save(tmp_path / "ours")
@@ -223,17 +279,22 @@ def test_what_a_target_does_not_know_is_refused_by_its_name(tmp_path: Path) -> N
     assert not (tmp_path / "theirs").exists()
 
 
-def test_norms_that_would_round_too_much_are_told(tmp_path: Path) -> None:
-    compile("random(20, letters=3)", 128, "log").save(tmp_path / "ours")
+def test_norms_that_would_round_too_much_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compile("symmetric(3)", 12, "log").save(tmp_path / "ours")
+    monkeypatch.setattr("glassformer.studies.exporting.NEAR", -1.0)  # nothing is near enough
     with pytest.raises(InputError, match=r"because norms round: logits are apart in float32 by .*; `--to hf`"):
         export(tmp_path / "ours", "gpt2", tmp_path / "theirs")
 
 
+@pytest.mark.usefixtures("types_unchecked")
 def test_the_command_line_exports_and_refuses(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shell("compile", "parity", "--length", "8", "--out", "parity")
     assert "wrote theirs" in shell("export", "parity", "--to", "gpt2", "--out", "theirs")[1]
     told = shell.json("step", "theirs", "101")
-    assert told["tokens"] == ["start", "1", "0", "1"]
+    assert told["tokens"] == ["<start>", "1", "0", "1"]
+    assert told["logits"][0]["name"] == "even"
+    assert "cannot read '1x'" in shell("step", "theirs", "1x", code=2)[1]
+    shell("export", "theirs", "--to", "onnx", "--out", "again")
     for arguments, words in {
         ("parity", "--to", "hf", "--out", "theirs"): "theirs exists and is not empty",
         ("parity", "--to", "keras", "--out", "x"): "one of hf, gpt2, transformer-lens, onnx; not to 'keras'",
@@ -261,6 +322,8 @@ def test_a_task_becomes_parquet_or_a_dataset(shell: Shell, monkeypatch: pytest.M
     assert both["train"].to_list() == table.to_list()
     again = ("dataset", "dihedral(3)", "--out")
     assert "words exists" in shell(*again, "words", code=2)[1]
+    assert "words.csv is neither" in shell(*again, "words.csv", code=2)[1]
+    assert "too many to write at once" in shell(*again, "x", "--length", "1000000", "--words", "1000", code=2)[1]
     assert "holds one table" in shell(*again, "x.parquet", "--held-out", "3", code=2)[1]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "glassformer[hf]" in shell(*again, "x.parquet", code=2)[1]

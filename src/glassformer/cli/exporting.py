@@ -9,6 +9,9 @@ import typer
 
 from glassformer.cli.measuring import AnyFolder
 from glassformer.cli.terminal import Spec, app, err
+from glassformer.errors import InputError
+
+MOST_LETTERS = 10**8
 
 
 @app.command()
@@ -55,6 +58,8 @@ def dataset(
     from glassformer.studies.exporting import columns
 
     task = Following(machine(spec), length, predict)
+    if (letters := length * (words + held_out)) > MOST_LETTERS:
+        raise InputError(f"{letters:,} letters are too many to write at once; the limit is {MOST_LETTERS:,}")
     counts = {"train": words} | ({"test": held_out} if held_out else {})
     drawn = {name: task.batch(np.random.default_rng([seed, i]), n) for i, (name, n) in enumerate(counts.items())}
     write_tables({name: columns(task, batch) for name, batch in drawn.items()}, out_path)

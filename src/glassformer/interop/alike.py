@@ -8,8 +8,9 @@ the stream that nobody else reads.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +20,9 @@ from glassformer.errors import InputError
 from glassformer.nn import BlockShape, Config, Transformer
 
 Weights: TypeAlias = dict[str, Tensor]
+
+LARGEST: Final = 2**28
+"""Parameters."""
 
 
 def plain_reasons(config: Config) -> list[str]:
@@ -30,10 +34,19 @@ def plain_reasons(config: Config) -> list[str]:
     return found + ["activation = piecewise"] * (config.activation == "piecewise")
 
 
-def refuse(target: str, reasons: list[str], instead: str = "") -> None:
-    """Say what a target does not know."""
-    if reasons:
-        raise InputError(f"{target} cannot hold this model: {'; '.join(reasons)}{instead}")
+def refuse(target: str, plain: Sequence[str], own: Sequence[str] = ()) -> None:
+    """Say what a target does not know, of what no other library does and of the rest, and who does."""
+    if plain or own:
+        instead = "`--to onnx` holds it" if plain else "`--to hf` and `--to onnx` hold it"
+        raise InputError(f"{target} cannot hold this model: {'; '.join([*plain, *own])}; {instead}")
+
+
+def power_of_four(least: int) -> int:
+    """The smallest that is not below: its root is a power of 2, by which one multiplies without rounding."""
+    power = 1
+    while power < least:
+        power *= 4
+    return power
 
 
 def alike(model: Transformer, head_width: int | None = None) -> Transformer:
@@ -49,8 +62,14 @@ def alike(model: Transformer, head_width: int | None = None) -> Transformer:
     heads = max((shape.heads for shape in shapes), default=0) or 1
     own = max(head_width or 1, *(shape.head_width for shape in shapes), 1)
     units = max((size for shape in shapes for size in shape.mlp), default=1)
-    blocks = [part for i in range(len(shapes)) for part in _parts(model, i)]
+    blocks = [part for i in range(len(shapes)) for part in _parts(model, i)] or [{}]
     shape = BlockShape(heads, own, (units,))
+    if (count := len(blocks) * width * (4 * heads * own + 2 * units)) > LARGEST:
+        raise InputError(
+            f"with all blocks alike, and a column of the stream for each hidden unit of an MLP of several layers, this "
+            f"model would have some {count:,} parameters; the limit is {LARGEST:,}: `--to hf` and `--to onnx` keep its "
+            "shape, and another method, or a shorter length, may be smaller"
+        )
     made = Transformer(replace(config, width=width, blocks=(shape,) * len(blocks), scaled=False, positions="table"))
     weights = {name: torch.zeros_like(value, dtype=model.dtype) for name, value in made.state_dict().items()}
     weights |= {name: torch.ones_like(value) for name, value in weights.items() if name.endswith(".w")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
-import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,24 +19,27 @@ def write_tables(splits: Mapping[str, Columns], out: Path) -> None:
     """A file NAME.parquet of one split, or a folder that `datasets.load_from_disk` opens, all or nothing."""
     pyarrow = _imported("pyarrow")
     tables = {name: pyarrow.table(dict(columns)) for name, columns in splits.items()}
-    if out.suffix == ".parquet":
+    if out.suffix.lower() == ".parquet":
         if len(tables) != 1:
             raise InputError(f"a Parquet file holds one table, and these are {', '.join(tables)}: give a folder")
         file = io.BytesIO()
+        out.parent.mkdir(parents=True, exist_ok=True)
         _imported("pyarrow.parquet").write_table(*tables.values(), file)
         return write_atomically(out, file.getvalue())
+    if out.suffix:
+        raise InputError(f"a table is a file NAME.parquet or a folder; {out.name} is neither")
     if out.exists():
         raise InputError(f"{out} exists: choose another name, or remove it first")
-    datasets, unfinished = _imported("datasets"), out.with_name(f"{out.name}.unfinished")
+    datasets = _imported("datasets")
     datasets.disable_progress_bars()
     made = {name: datasets.Dataset(datasets.table.InMemoryTable(table)) for name, table in tables.items()}
     try:
-        datasets.DatasetDict(made).save_to_disk(str(unfinished))
-        unfinished.rename(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}") as place:
+            datasets.DatasetDict(made).save_to_disk(f"{place}/made")
+            Path(place, "made").rename(out)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     return None
 
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glassformer.interop.alike import alike, plain_reasons, refuse
+from glassformer.interop.alike import alike, plain_reasons, power_of_four, refuse
 from glassformer.interop.huggingface import imported
 from glassformer.nn import Transformer
 
@@ -29,22 +29,24 @@ UNTOLD: Final = 1e-5
 
 def gpt2(model: Transformer) -> Any:
     """A GPT2LMHeadModel with these logits, at its first outputs; tokens beyond them are never the answer."""
-    config, reasons = model.config, plain_reasons(model.config)
-    reasons += ["it sees the future, and GPT-2 is causal"] * (not config.causal)
+    config = model.config
+    reasons = ["it sees the future, and GPT-2 is causal"] * (not config.causal)
     reasons += ["attention = hardmax, which softmax does not equal"] * (config.attention == "hardmax")
     reasons += [f"norm = {config.norm}, {config.norm_place}"] * (
         config.norm == "rms" or (config.norm, config.norm_place) == ("layer", "post")
     )
-    refuse("a GPT-2", reasons, "; `--to hf` holds more")
-    return _mirrored(alike(model)) if config.norm == "none" else _as_it_is(alike(model))
+    refuse("a GPT-2", plain_reasons(config), reasons)
+    if config.norm != "none":
+        return _as_it_is(alike(model))
+    widest = max((shape.head_width for shape in config.blocks), default=1)
+    return _mirrored(alike(model, head_width=power_of_four(widest)))
 
 
 def _mirrored(even: Transformer) -> Any:
     """Without norms: twice as wide."""
     config, weights = even.config, _with_one(even)
-    width, shape = config.width + 1, config.blocks[0]
-    own = max(shape.head_width, -(-2 * width // shape.heads))
-    room = own * shape.heads
+    width, own = config.width + 1, config.blocks[0].head_width
+    room = own * max(config.blocks[0].heads, -(-2 * width // own))
 
     def written(x: Tensor) -> Tensor:
         return F.pad(torch.stack([x, -x], dim=-1).flatten(-2), (0, room - 2 * width))
@@ -60,7 +62,7 @@ def _mirrored(even: Transformer) -> Any:
         "lm_head.weight": read(weights["unembed.W_U"]).T,
     }
     for i in range(len(config.blocks)):
-        given |= _block(weights, i, own, written, read)
+        given |= _block(weights, i, room, written, read)
     norms = [name for name in made.state_dict() if ".ln_" in name and name.endswith("weight")]
     one = torch.zeros(room, dtype=even.dtype)
     one[2 * width - 2] = NEVER  # of the column that is 1
@@ -85,7 +87,7 @@ def _as_it_is(even: Transformer) -> Any:
     config, weights = even.config, even.state_dict()
     shape = config.blocks[0]
     if shape.heads * shape.head_width != config.width:
-        refuse("a GPT-2", [f"{shape.heads} heads of width {shape.head_width} are not as wide as the stream"])
+        refuse("a GPT-2", (), [f"{shape.heads} heads of width {shape.head_width} are not as wide as the stream"])
     carried, never = _through_the_norm(even)
     made = _made(even, config.width, shape.head_width, config.norm_eps)
     given = {
@@ -96,7 +98,7 @@ def _as_it_is(even: Transformer) -> Any:
         "lm_head.weight": weights["unembed.W_U"].T,
     }
     for i in range(len(config.blocks)):
-        given |= _block(weights, i, shape.head_width, lambda x: x, lambda w: w)
+        given |= _block(weights, i, config.width, lambda x: x, lambda w: w)
         for theirs, ours in (("ln_1", "ln1"), ("ln_2", "ln2")):
             given[f"transformer.h.{i}.{theirs}.weight"] = weights[f"blocks.{i}.{ours}.w"]
             given[f"transformer.h.{i}.{theirs}.bias"] = weights[f"blocks.{i}.{ours}.b"]
@@ -112,26 +114,31 @@ def _through_the_norm(even: Transformer) -> tuple[Tensor, Tensor]:
     unembed, bias = weights["unembed.W_U"].double(), weights["unembed.b_U"].double()
     carried = torch.linalg.lstsq(unembed.T, bias[:, None]).solution[:, 0]
     lost = float((unembed.T @ carried - bias).abs().max())
-    refuse("a GPT-2", ["it has no bias at its logits, and this one's cannot be told otherwise"] * (lost > UNTOLD))
+    refuse("a GPT-2", (), ["it has no bias at its logits, and this one's cannot be told otherwise"] * (lost > UNTOLD))
     if even.config.outputs >= even.config.vocab:
         return carried.to(even.dtype), torch.zeros_like(weights["ln_final.b"])
     if even.config.outputs >= even.config.width:
-        refuse("a GPT-2", ["it answers by tokens, and there is no room to say that some are no answers"])
+        refuse("a GPT-2", (), ["it answers by tokens, and there is no room to say that some are no answers"])
     v = torch.linalg.svd(unembed).U[:, -1]
     most = float(weights["ln_final.w"].abs().max() * even.config.width**0.5 + weights["ln_final.b"].norm())
     return (carried + 2 * (most + carried.norm()) * v).to(even.dtype), (NEVER / most * v).to(even.dtype)
 
 
-def _block(weights: dict[str, Tensor], i: int, own: int, written: Any, read: Any) -> dict[str, Tensor]:
-    """The weights of one block under GPT-2's names, of matrices [in, out]."""
+def _block(weights: dict[str, Tensor], i: int, room: int, written: Any, read: Any) -> dict[str, Tensor]:
+    """The weights of one block under GPT-2's names, of matrices [in, out]; heads that are not there stay empty.
+
+    GPT-2 divides scores by the root of the width of its heads; queries are multiplied by it.
+    """
     part = {name: weights[f"blocks.{i}.attn.{name}"] for name in ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V", "W_O")}
-    more = own - part["W_Q"].shape[2]
-    wide = {name: F.pad(value, (0, more) if name != "W_O" else (0, 0, 0, more)) for name, value in part.items()}
+    root = part["W_Q"].shape[2] ** 0.5
+    part |= {name: part[name] * root for name in ("W_Q", "b_Q")}
+    more = room - part["b_Q"].numel()
+    matrices = [F.pad(part[f"W_{x}"].transpose(0, 1).flatten(1), (0, more)) for x in "QKV"]
     new, mlp = f"transformer.h.{i}.", f"blocks.{i}.mlp."
     return {
-        f"{new}attn.c_attn.weight": read(torch.cat([wide[f"W_{x}"].transpose(0, 1).flatten(1) for x in "QKV"], dim=1)),
-        f"{new}attn.c_attn.bias": torch.cat([wide[f"b_{x}"].flatten() for x in "QKV"]),
-        f"{new}attn.c_proj.weight": written(wide["W_O"].flatten(0, 1)),
+        f"{new}attn.c_attn.weight": read(torch.cat(matrices, dim=1)),
+        f"{new}attn.c_attn.bias": torch.cat([F.pad(part[f"b_{x}"].flatten(), (0, more)) for x in "QKV"]),
+        f"{new}attn.c_proj.weight": written(F.pad(part["W_O"].flatten(0, 1), (0, 0, 0, more))),
         f"{new}attn.c_proj.bias": written(weights[f"blocks.{i}.attn.b_O"]),
         f"{new}mlp.c_fc.weight": read(weights[f"{mlp}W_in"]),
         f"{new}mlp.c_fc.bias": weights[f"{mlp}b_in"],
@@ -152,7 +159,6 @@ def _made(even: Transformer, width: int, own: int, epsilon: float) -> Any:
         n_inner=config.blocks[0].mlp[0],
         activation_function=NAMES[config.activation],
         layer_norm_epsilon=epsilon,
-        scale_attn_weights=False,
         tie_word_embeddings=False,
         resid_pdrop=0.0,
         embd_pdrop=0.0,

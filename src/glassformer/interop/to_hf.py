@@ -44,16 +44,53 @@ def huggingface(model: Transformer, outputs: tuple[str, ...]) -> tuple[dict[str,
     return told, {name: value.contiguous() for name, value in weights.items()}, file.read_text()
 
 
-def tokeniser(names: Sequence[str], start: str) -> dict[str, str]:
-    """tokenizer.json and its config: signs (words, if a letter has several signs) become tokens behind the start."""
+def tokeniser(letters: Sequence[str]) -> dict[str, str]:
+    """tokenizer.json and its config: letters, or words between blanks if some have several signs, behind the start.
+
+    Nothing where that would not give the letters back: blanks inside letters of several signs.
+    """
+    by_sign = all(len(letter) == 1 for letter in letters)
+    if not by_sign and any(letter.split() != [letter] for letter in letters):
+        return {}
+    tokenizers = _imported()
+    start = _start(letters)
+    vocab = {name: number for number, name in enumerate([*letters, start])}
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocab))
+    split = tokenizers.pre_tokenizers
+    every = split.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
+    made.pre_tokenizer = every if by_sign else split.WhitespaceSplit()
+    return _framed(made, start, vocab[start], {"bos_token": start})
+
+
+def tokeniser_of_text(text: str, start: int, special: Sequence[str]) -> dict[str, str]:
+    """The same of a model of text: what its tokeniser says, behind the sign that begins a sentence."""
+    named = dict(zip(("pad_token", "bos_token", "eos_token", "mask_token"), special, strict=True))
+    return _framed(_imported().Tokenizer.from_str(text), special[start], start, named)
+
+
+def _framed(made: Any, start: str, number: int, special: dict[str, str]) -> dict[str, str]:
+    frame = _imported().processors.TemplateProcessing(single=f"{start} $A", special_tokens=[(start, number)])
+    made.post_processor = frame
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "attention_mask"],
+        "clean_up_tokenization_spaces": False,
+        **special,
+    }
+    return {"tokenizer.json": made.to_str(pretty=True), "tokenizer_config.json": json.dumps(settings, indent=1)}
+
+
+def _start(letters: Sequence[str]) -> str:
+    """A name for the start that no word can contain."""
+    name = "<start>"
+    while set(name) <= set(letters) or any(name in letter for letter in letters):
+        name = f"<{name}\u2060>"
+    return name
+
+
+def _imported() -> Any:
     try:
-        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
+        import tokenizers
     except ImportError:
         raise InputError("tokenisers are written by `tokenizers`: pip install 'glassformer[hf]'") from None
-    vocab = {name: number for number, name in enumerate(names)}
-    made = Tokenizer(models.WordLevel(vocab))
-    by_sign = all(len(name) == 1 for name in names if name != start)
-    made.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated") if by_sign else pre_tokenizers.WhitespaceSplit()
-    made.post_processor = processors.TemplateProcessing(single=f"{start} $A", special_tokens=[(start, vocab[start])])
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": start}
-    return {"tokenizer.json": made.to_str(pretty=True), "tokenizer_config.json": json.dumps(settings, indent=1)}
+    return tokenizers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import warnings
 
@@ -37,6 +38,8 @@ def onnx(model: Transformer, patterns: bool = False) -> bytes:
         import onnxscript  # noqa: F401
     except ImportError:
         raise InputError("ONNX is written by onnx and onnxscript: pip install 'glassformer[onnx]'") from None
+    if model.dtype in (torch.float16, torch.bfloat16):
+        model = copy.deepcopy(model).float()  # the same numbers; who reads ONNX knows half precision badly
     opened = Opened(model.eval(), patterns)
     batch, length = torch.export.Dim("batch", min=1), torch.export.Dim("length", min=1, max=model.config.context)
     length_now = min(3, model.config.context)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.interop.alike import alike, plain_reasons, refuse
+from glassformer.interop.alike import alike, plain_reasons, power_of_four, refuse
 from glassformer.nn import Transformer
 
 CONFIG, WEIGHTS = "transformer_lens.json", "model.safetensors"
@@ -28,12 +28,12 @@ NORMS: Final = {"none": None, "layer": "LN", "rms": "RMS"}
 
 def transformer_lens(model: Transformer) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The config, as plain values, and the state dict."""
-    config, reasons = model.config, plain_reasons(model.config)
-    reasons += ["attention = hardmax, which softmax does not equal"] * (config.attention == "hardmax")
+    config = model.config
+    reasons = ["attention = hardmax, which softmax does not equal"] * (config.attention == "hardmax")
     reasons += ["norms behind the sublayers"] * (config.norm != "none" and config.norm_place == "post")
-    refuse("TransformerLens", reasons, "; `--to hf` holds more")
+    refuse("TransformerLens", plain_reasons(config), reasons)
     widest = max((shape.head_width for shape in config.blocks), default=1)
-    even = alike(model, head_width=4 ** next(k for k in range(64) if 4**k >= widest))
+    even = alike(model, head_width=power_of_four(widest))
     shape, weights = even.config.blocks[0], even.state_dict()
     for name in weights:
         if name.endswith(("W_Q", "b_Q")):

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import copy
 import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import safetensors.torch
 import torch
 
 from glassformer.atomic import write_folder_atomically
+from glassformer.automata.words import chosen_words
 from glassformer.errors import InputError
-from glassformer.interop import to_hf, to_transformer_lens
+from glassformer.interop import huggingface, load, to_hf, to_transformer_lens
 from glassformer.interop.to_gpt2 import gpt2
 from glassformer.interop.to_onnx import MODEL, onnx
 from glassformer.learn.batch import Batch
+from glassformer.learn.objectives import SPECIAL, START
 from glassformer.learn.tasks import Following
 from glassformer.learn.trainer import model_of
 from glassformer.nn import Transformer, files
 from glassformer.nn.files import to_json
+from glassformer.nn.transformer import Tokens
 from glassformer.studies.subject import Subject, open_subject
 
 TARGETS: Final = ("hf", "gpt2", "transformer-lens", "onnx")
@@ -28,7 +34,6 @@ BESIDE: Final = ("machine.json", "certificate.json", "training.json", "names.jso
 NEAR: Final = 1e-5
 """How far a GPT-2's logits may be from ours."""
 TRIED: Final = 16
-START: Final = "start"
 
 Contents = dict[str, bytes]
 
@@ -39,29 +44,40 @@ def export(folder: str | Path, target: str, out: str | Path, patterns: bool = Fa
     if target not in TARGETS:
         raise InputError(f"a model goes to one of {', '.join(TARGETS)}; not to {target!r}")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} exists and is not empty: choose another name, or remove it first")
+        raise InputError(f"{out} exists{' and is not empty' * out.is_dir()}: choose another name, or remove it first")
     if patterns and target != "onnx":
         raise InputError(f"only onnx needs to be told that patterns are outputs; {target} has them anyway")
-    subject = open_subject(folder)
-    contents = _documents(folder)
+    model, documents = _opened(folder)
+    contents = {name: text.encode() for name, text in documents.items() if name in BESIDE}
     if target == "onnx":
-        contents[MODEL] = onnx(subject.model, patterns)
+        contents[MODEL] = onnx(model, patterns)
     elif target == "transformer-lens":
-        told, weights = to_transformer_lens.transformer_lens(subject.model)
+        told, weights = to_transformer_lens.transformer_lens(model)
         contents[to_transformer_lens.CONFIG] = to_json(told).encode()
         contents[to_transformer_lens.WEIGHTS] = safetensors.torch.save(weights)
     else:
-        contents |= _as_gpt2(subject.model) if target == "gpt2" else _as_huggingface(subject)
-        if isinstance(subject.task, Following):
-            contents |= {name: text.encode() for name, text in to_hf.tokeniser(subject.names, START).items()}
+        subject = open_subject(folder)
+        contents |= _as_gpt2(subject) if target == "gpt2" else _as_huggingface(subject)
+        contents |= {name: text.encode() for name, text in _tokeniser(subject, documents).items()}
     write_folder_atomically(out, contents)
 
 
-def _documents(folder: Path) -> Contents:
-    """What lies beside the model, if it is one of ours: its machine, its certificate, its tokeniser."""
-    place = model_of(folder)
-    _, documents = files.load(place)
-    return {name: text.encode() for name, text in documents.items() if name in (*BESIDE, "tokenizer.json")}
+def _opened(folder: Path) -> tuple[Transformer, dict[str, str]]:
+    """The model in a folder, ours or Hugging Face's, and the documents beside it."""
+    if huggingface.is_model(folder):
+        there = {name: folder / name for name in BESIDE if (folder / name).is_file()}
+        return load(folder), {name: path.read_text() for name, path in there.items()}
+    model, documents = files.load_transformer(model_of(folder))
+    return model.eval(), documents
+
+
+def _tokeniser(subject: Subject, documents: Mapping[str, str]) -> dict[str, str]:
+    """What makes tokens of words there; nothing where only this library can."""
+    if isinstance(subject.task, Following) and not subject.task.scratchpad:
+        return to_hf.tokeniser(subject.task.machine.symbols)
+    if "tokenizer.json" in documents:
+        return to_hf.tokeniser_of_text(documents["tokenizer.json"], START, SPECIAL)
+    return {}
 
 
 def _as_huggingface(subject: Subject) -> Contents:
@@ -73,13 +89,14 @@ def _as_huggingface(subject: Subject) -> Contents:
     }
 
 
-def _as_gpt2(model: Transformer) -> Contents:
+def _as_gpt2(subject: Subject) -> Contents:
     """In float32 if that is enough: what norms round is made larger by every layer that counts on whole numbers."""
     apart: list[str] = []
     for dtype in (torch.float32, torch.float64):
-        ours = copy.deepcopy(model).to(dtype)
+        ours = copy.deepcopy(subject.model).to(dtype)
         made = gpt2(ours)
-        difference, same = _compared(ours, made)
+        made.config.id2label = dict(enumerate(subject.outputs))
+        difference, same = _compared(ours, made, _tried(subject))
         if same and difference <= NEAR:
             with tempfile.TemporaryDirectory() as place:
                 made.save_pretrained(place)
@@ -92,14 +109,35 @@ def _as_gpt2(model: Transformer) -> Contents:
     )
 
 
+def _tried(subject: Subject) -> Tokens:
+    """Words on which both are compared: random and nasty ones, and such as are nearly all one letter."""
+    config, chance = subject.model.config, torch.Generator().manual_seed(0)
+    found = torch.randint(config.vocab, (TRIED, config.context), generator=chance)
+    if not isinstance(task := subject.task, Following) or task.scratchpad:
+        return found
+    length, letters = config.context - 1, len(task.machine.symbols)
+    rng = np.random.default_rng(0)
+    sparse = []
+    for letter in range(min(letters, TRIED)):
+        others, chances = rng.integers(letters, size=(TRIED // 2, length)), rng.random((TRIED // 2, length))
+        rare = np.geomspace(1 / length, 0.5, TRIED // 2)[:, None]
+        sparse.append(np.where(chances < rare, others, letter))
+    nasty = chosen_words(task.machine, length, 2 * TRIED, seed=0)
+    return torch.cat([found, replace(task, length=length).answered(np.concatenate([*sparse, nasty])).tokens])
+
+
 @torch.no_grad()
-def _compared(model: Transformer, made: Any) -> tuple[float, bool]:
-    """How far logits are apart on some words, and whether the answers are the same at every position."""
-    chance = torch.Generator().manual_seed(0)
-    tokens = torch.randint(model.config.vocab, (TRIED, model.config.context), generator=chance)
-    ours, theirs = model(tokens), made(tokens).logits
-    apart = float((ours - theirs[..., : model.config.outputs]).abs().max())
-    return apart, torch.equal(ours.argmax(-1), theirs.argmax(-1))
+def _compared(model: Transformer, made: Any, words: Tokens) -> tuple[float, bool]:
+    """How far logits are apart, and whether the answers are the same wherever ours leads by more than rounding."""
+    apart, same = 0.0, True
+    for tokens in words.split(TRIED):
+        ours, theirs = model(tokens), made(tokens).logits
+        apart = max(apart, float((ours - theirs[..., : model.config.outputs]).abs().max()))
+        best = ours.topk(min(2, ours.shape[-1]), dim=-1).values
+        leads = best[..., 0] - best[..., -1] > 2 * NEAR
+        differ = ours.argmax(-1) != theirs.argmax(-1)
+        same = same and not bool((differ & (leads | (theirs.argmax(-1) >= model.config.outputs))).any())
+    return apart, same
 
 
 def columns(task: Following, batch: Batch) -> dict[str, list[Any]]:

@@ -82,6 +82,8 @@ class Subject:
         """Words, or sentences of a text, in batches of one length each; the too long and the lonely are left out."""
         if text is None:
             return [self.words(count, length, seed).tokens]
+        if length is not None:
+            raise InputError("sentences of a text have the length that they have: leave --length away")
         groups: dict[int, list[list[int]]] = {}
         for ids in map(self.encode, sentences(text, count)):
             if len(ids) <= self.model.config.context:
@@ -95,6 +97,8 @@ class Subject:
         """Words, or stretches of a text (of 64 tokens if nothing is said), in one batch of one length."""
         if text is None:
             return self.words(count, length, seed).tokens
+        if self.task is not None:
+            raise InputError("this model reads words of its task, not a text: leave --text away")
         length = length or min(64, self.model.config.context)
         if length > self.model.config.context:
             raise InputError(f"the model takes {self.model.config.context} tokens; stretches of {length} do not fit")
@@ -157,10 +161,16 @@ def _of_huggingface(folder: Path) -> Subject:
     names = tuple(tokeniser.decode([i]) if i < len(tokeniser) else f"<unused {i}>" for i in range(model.config.vocab))
 
     def encode(text: str) -> list[int]:
-        ids: list[int] = tokeniser(text)["input_ids"]
+        try:
+            ids: list[int] = tokeniser(text)["input_ids"]
+        except Exception as error:  # whatever a tokeniser says of signs that it does not know
+            said = f"the tokeniser in {folder} cannot read {text[:60]!r}: {huggingface.first_line(error)}"
+            raise InputError(said) from None
         return ids
 
-    return Subject(model, names, names, encode)
+    told = files.read_json(folder / "config.json").get("id2label") or {}
+    told = {number: name for number, name in told.items() if not name.startswith("LABEL_")}  # which say nothing
+    return Subject(model, names, tuple(told.get(str(i), name) for i, name in enumerate(names)), encode)
 
 
 def _shown(tokeniser: Any, token: int) -> str:
