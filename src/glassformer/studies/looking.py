@@ -70,20 +70,17 @@ def built_seen(built: Built) -> Seen:
 
 
 @torch.no_grad()
-def word_seen(
-    subject: Subject, word: str, without: Sequence[Sequence[int]] = (), layer: int | None = None, stream: bool = True
-) -> Seen:
+def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = (), stream: bool = True) -> Seen:
     """One word in one model: what it answers everywhere, and how it looks; some heads, as [layer, head], may be silent.
 
-    Patterns are those of all layers, or of one; the stream is what every register holds after every layer.
+    The stream is what every register holds after every layer.
     """
     model, tokens = subject.model, subject.tokens(word)
     length = tokens.shape[1]
-    shown = range(len(model.blocks)) if layer is None else [layer]
-    numbers = sum(model.config.blocks[i].heads for i in shown) * length**2
+    numbers = sum(shape.heads for shape in model.config.blocks) * length**2
     if numbers > MOST_NUMBERS:
         raise InputError(f"{numbers:,} attention weights are too many to show at once: take a shorter word")
-    patterns = [_patterns(model)[i] for i in shown if model.config.blocks[i].heads]
+    patterns = _patterns(model)
     behind = [f"blocks.{i}.hook_resid_post" for i in range(len(model.blocks))]
     looked = Look(frozenset([*patterns, "hook_embed", "hook_pos_embed", *behind]), _silent(model, without))
     logits = model(tokens, looked.inside(""))

@@ -9,7 +9,7 @@ import { renderInside } from "./inside.js";
 import { renderBreaks, renderBuilt, renderClass, renderHeads, renderTrained } from "./about.js";
 
 export const DEFAULTS = {
-  language: "en", theme: "", layer: 0, head: 0, position: 1, temperature: 1, without: [], tab: "explore",
+  language: "en", theme: "", layer: 0, head: 0, position: 1, temperature: 1, without: [],
 };
 
 const WHOLE = ["language", "theme", "machine", "class", "built", "trained", "verified", "heads", "breaks", "message"];
