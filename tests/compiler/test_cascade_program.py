@@ -99,7 +99,7 @@ def test_a_length_that_a_format_cannot_sum_is_refused_with_one_that_can() -> Non
 @pytest.mark.parametrize(
     ("spec", "length", "method"),
     [
-        ("memory(3)", 10**6, "cascade"),
+        ("tomita(7)", 10**6, "cascade"),
         ("gridworld(400)", 100, "gridworld"),
         ("dyck(pairs=2, depth=9)", 10**6, "dyck"),
         ("random(500)", 100, "log"),
@@ -142,7 +142,22 @@ def test_it_is_said_what_the_sizes_grow_with() -> None:
 def test_the_parts_are_named() -> None:
     told = describe((built := compile("permutation_reset(4)", 20, "cascade")).model, built.certificate)
     assert told.layers[0].heads[0].does == "flat sum"
-    assert told.layers[-1].heads[1].does.startswith("conditional reset")
+    assert told.layers[-1].heads[0].does.startswith("conditional reset")
+
+
+@pytest.mark.parametrize(
+    ("spec", "heads"),
+    [
+        ("flipflop", [["conditional reset: the last match"]]),
+        ("last_symbol(3)", [[]]),
+        ("resettable(3)", [["flat sum"], ["conditional reset: the last match"]]),
+        ("tomita(4)", [["look 1 back"], ["look 1 back"], ["conditional reset: the last match"]]),
+    ],
+)
+def test_a_level_remembers_no_more_than_it_must(spec: str, heads: list[list[str]]) -> None:
+    told = describe((built := compile(spec, 20, "cascade")).model, built.certificate)
+    assert [[head.does for head in layer.heads] for layer in told.layers] == heads
+    assert verify(built, words=30).wrong == 0
 
 
 @pytest.mark.parametrize("context", [2, 3, 5, 17, 100, 1000])

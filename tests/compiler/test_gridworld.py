@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glassformer.algebra.classification import classify
 from glassformer.algebra.walk import walk_of
 from glassformer.automata import Machine, zoo
 from glassformer.compiler import compile, verify
@@ -49,7 +50,18 @@ def test_other_machines_are_no_walks() -> None:
         compile("cyclic(5)", 20, "gridworld")
 
 
-def test_a_walk_that_only_goes_one_way_is_one_too() -> None:
-    counting = zoo.threshold(3)
-    assert walk_of(counting) is not None
-    assert verify(compile(counting, 80, "gridworld"), words=20).wrong == 0
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("steps", [(0, 1), (-1, 0), (1, 1), (-1, -1)])
+def test_a_walk_that_never_turns_takes_one_layer_from_every_start(n: int, steps: tuple[int, int]) -> None:
+    delta = np.stack([np.clip(np.arange(n) + step, 0, n - 1) for step in steps])
+    for start in range(n):
+        made = Machine(tuple(map(str, range(n))), ("a", "b"), delta, start)
+        for length in (1, 9, 80):
+            built = compile(made, length, "gridworld")
+            assert built.certificate.layers == 1
+            assert verify(built, words=12).wrong == 0
+
+
+def test_counting_up_to_a_threshold_is_such_a_walk() -> None:
+    assert classify("threshold(3)", length=80).depth["gridworld"] == 1
+    assert compile("threshold(3)", 80).certificate.method == "gridworld"

@@ -1,5 +1,6 @@
 """Theorem 1: exact at every position, within the stated sizes, for every machine tried."""
 
+import itertools
 import math
 from functools import partial
 
@@ -9,6 +10,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from glassformer.algebra.classification import classify
+from glassformer.algebra.depth import window
 from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.compiler import Built, compile, verify
@@ -21,8 +24,8 @@ by_doubling = partial(compile, method="log")
 def assert_within_bounds(built: Built) -> None:
     n, t = len(built.machine.states), built.certificate.exact_length
     bits = math.ceil(math.log2(t + 1))
-    assert built.certificate.layers == max(1, math.ceil(math.log2(t))) <= bits
-    assert built.certificate.heads == 1
+    assert built.certificate.layers == max(1, math.ceil(math.log2(window(built.machine, t)))) <= bits
+    assert built.certificate.heads <= 1
     assert built.certificate.width <= 2 * n + 4 * bits + 8
     assert built.certificate.mlp <= 4 * n * n + 4 * n
 
@@ -34,6 +37,28 @@ def test_the_whole_zoo_is_exact_at_length_128(spec: str) -> None:
     report = verify(built, words=64)
     assert report.wrong == 0, report.first_mistake
     assert report.longest == 128
+
+
+def last_letters(count: int, length: int) -> Machine:
+    """A machine whose state is its last letters."""
+    states = list(itertools.product(range(count), repeat=length))
+    delta = [[states.index((*state[1:], letter)) for state in states] for letter in range(count)]
+    return Machine(tuple(map(str, states)), tuple("abc"[:count]), np.array(delta))
+
+
+@pytest.mark.parametrize(("count", "memory", "layers"), [(3, 1, 1), (2, 2, 1), (3, 3, 2), (2, 4, 2), (2, 5, 3)])
+def test_a_machine_that_forgets_needs_no_longer_window_than_it_remembers(count: int, memory: int, layers: int) -> None:
+    made = last_letters(count, memory)
+    assert [window(made, length) for length in (1, memory, memory + 1, 100)] == [1, memory, memory, memory]
+    built = by_doubling(made, 100)
+    assert built.certificate.layers == layers == classify(made, length=100).depth["log"]
+    assert verify(built, words=30).wrong == 0
+    assert compile(made, 100).certificate.layers == layers
+
+
+def test_most_machines_remember_the_whole_word() -> None:
+    for spec in ("parity", "flipflop", "gridworld(4)", "dyck(pairs=1, depth=2)", "symmetric(3)", "first_symbol(3)"):
+        assert window(machine(spec), 100) == 100
 
 
 @given(st.data())

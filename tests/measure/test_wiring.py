@@ -9,7 +9,7 @@ import torch
 from glassformer.automata.words import chosen_words
 from glassformer.compiler import Built, compile
 from glassformer.errors import InputError
-from glassformer.measure.circuits import effects, prune, score, suffices, wires_in_weights
+from glassformer.measure.circuits import changed, effects, prune, score, suffices, wires_in_weights
 from glassformer.measure.sites import Site
 from glassformer.measure.wiring import Wire, Wiring
 from glassformer.nn import Config, Transformer
@@ -74,6 +74,17 @@ def test_each_row_may_have_its_own_wires_cut() -> None:
         ("symmetric(3)", "log", 4),
         ("dyck(pairs=1, depth=3)", "log", 8),
         ("random(12, letters=5, seed=1)", "log", 4),
+        ("last_symbol(3)", "log", 5),
+        ("last_symbol(3)", "cascade", 5),
+        ("flipflop", "cascade", 5),
+        ("first_symbol(3)", "cascade", 5),
+        ("resettable(3)", "cascade", 6),
+        ("abab", "cascade", 8),
+        ("adder", "cascade", 4),
+        ("tomita(4)", "cascade", 8),
+        ("threshold(3)", "gridworld", 8),
+        ("gridworld(4)", "gridworld", 6),
+        ("dyck(pairs=1, depth=3)", "dyck", 10),
     ],
 )
 def test_the_circuit_found_on_a_built_model_is_the_one_in_its_weights(spec: str, method: str, length: int) -> None:
@@ -82,10 +93,26 @@ def test_the_circuit_found_on_a_built_model_is_the_one_in_its_weights(spec: str,
     assert found == wires_in_weights(built.model)
 
 
-@pytest.mark.parametrize(("spec", "idle"), [("flipflop", 1), ("regex:(ab)*", 1), ("last_symbol(3)", 3)])
-def test_wires_that_are_not_found_are_idle(spec: str, idle: int) -> None:
-    """A construction for any machine may carry what this one does not need; what was found suffices on every word."""
-    built = compile(spec, 5)
+@pytest.mark.parametrize("spec", ["dyck(pairs=2, depth=2)", "tomita(7)"])
+def test_words_chosen_to_go_where_few_go_show_every_wire(spec: str) -> None:
+    built = compile(spec, 16)
+    words = built.tokens(chosen_words(built.machine, 16, 256, seed=0))
+    known = wires_in_weights(built.model)
+    found = [wire for wire, changed in effects(built.model, words, among=known).items() if changed > 0]
+    assert found == known
+
+
+def test_an_answer_that_no_longer_leads_alone_has_changed() -> None:
+    before, tied = torch.tensor([[[2.0, 1.0, 0.0]]]), torch.tensor([[[2.0, 2.0, 0.0]]])
+    assert changed(tied, before).all()
+    assert not changed(before, before).any()
+    assert not changed(tied, tied).any()
+
+
+@pytest.mark.parametrize(("spec", "method", "idle"), [("parity", "log", 2), ("gridworld(7)", "gridworld", 23)])
+def test_wires_that_are_not_found_are_idle(spec: str, method: str, idle: int) -> None:
+    """Words may be too short for all of a construction; what was found suffices on every word."""
+    built = compile(spec, 5, method)
     words, there = all_words(built), wires_in_weights(built.model)
     found = [wire for wire, changed in effects(built.model, words).items() if changed > 0]
     assert set(found) <= set(there)

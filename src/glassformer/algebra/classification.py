@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from glassformer.algebra.cascade import Cascade, less_deep, tabulated
 from glassformer.algebra.complexity import Complexity, complexity
-from glassformer.algebra.depth import doubling
+from glassformer.algebra.depth import doubling, window
 from glassformer.algebra.holonomy import Component, holonomy
 from glassformer.algebra.images import images
 from glassformer.algebra.limits import Limits, TooLargeError, Watch
@@ -47,9 +47,10 @@ class Classification:
     @property
     def depth(self) -> dict[str, int | None]:
         """Layers of each construction for words of this length; None where a cascade is not solvable or known."""
-        layers = {"log": doubling(self.length), "cascade": self.cascade.depth if self.cascade else None}
+        log = doubling(window(self.machine, self.length))
+        layers = {"log": log, "cascade": self.cascade.depth if self.cascade else None}
         walk, stack = walk_of(self.machine), stack_of(self.machine)
-        return layers | ({"gridworld": 2} if walk else {}) | ({"dyck": 3} if stack else {})
+        return layers | ({"gridworld": walk.layers} if walk else {}) | ({"dyck": stack.layers} if stack else {})
 
     def components(self) -> list[tuple[int, Component, int]]:
         """Level (from 1), component, and how many alike there are on the level, for the cascade by holonomy alone."""

@@ -30,6 +30,11 @@ class Stack:
         """How many brackets may be open."""
         return max(map(len, self.open_in.values()))
 
+    @property
+    def layers(self) -> int:
+        """What a transformer needs, however long the word: brackets of one kind need only be counted."""
+        return 2 if self.kinds == 1 else 3
+
     def table(self) -> Table:
         """What such a stack does: one bracket too many, or the wrong one, is an error for ever."""
         state = {brackets: q for q, brackets in self.open_in.items()}

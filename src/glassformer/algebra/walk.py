@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Integer
 
 from glassformer.automata import Semiautomaton
 
 
-def walk_of(machine: Semiautomaton) -> tuple[list[int], list[int]] | None:
-    """The states as cells from left to right, and the step of each letter, −1, 0 or 1; None if it is no such walk."""
+@dataclass(frozen=True)
+class Walk:
+    """The states as cells from left to right, and the step of each letter: −1, 0 or 1."""
+
+    cells: list[int]
+    steps: list[int]
+
+    @property
+    def one_way(self) -> bool:
+        """Whether the walker never turns: then the sum of the steps tells the cell."""
+        return not {-1, 1} <= set(self.steps)
+
+    @property
+    def layers(self) -> int:
+        """What a transformer needs, however long the word."""
+        return 1 if self.one_way else 2
+
+
+def walk_of(machine: Semiautomaton) -> Walk | None:
+    """The machine as a walk, if it is one."""
     n = len(machine.states)
     for letter in machine.delta:
         cells = _cells_along(letter)
@@ -20,7 +40,7 @@ def walk_of(machine: Semiautomaton) -> tuple[list[int], list[int]] | None:
         ways = {tuple(np.clip(np.arange(n) + step, 0, n - 1).tolist()): step for step in (-1, 0, 1)}
         steps = [ways.get(tuple(row)) for row in seen.tolist()]
         if all(step is not None for step in steps):
-            return cells, [int(step or 0) for step in steps]
+            return Walk(cells, [int(step or 0) for step in steps])
     return None
 
 

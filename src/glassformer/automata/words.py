@@ -1,6 +1,7 @@
 """Words to try a machine with: all of a length, or random ones and those that break things.
 
 The nasty ones: one letter only, letters in turn, one rare letter in a sea of another, the machine's longest walk.
+The random ones: letters drawn alike, with very unequal frequency, in runs, or so that words go where few have been.
 """
 
 from __future__ import annotations
@@ -21,13 +22,43 @@ def every_word(machine: Machine, length: int) -> Integer[np.ndarray, "word lengt
 
 
 def chosen_words(machine: Machine, length: int, count: int, seed: int) -> Integer[np.ndarray, "word length"]:
-    """The nasty words first, then random ones: uniform, and with letters of very unequal frequency."""
+    """The nasty words first, then as many random ones of each kind."""
     rng = np.random.default_rng(seed)
     nasty = list(itertools.islice(nasty_words(machine, length, rng), max(min(count, 5), count // 2)))
     k = len(machine.symbols)
-    uniform = rng.integers(0, k, ((count - len(nasty) + 1) // 2, length))
-    skewed = [rng.choice(k, length, p=rng.dirichlet(np.full(k, 0.3))) for _ in range(count - len(nasty) - len(uniform))]
-    return np.vstack([*nasty, *uniform, *skewed]).astype(np.intp)
+    uniform, skewed, runs, wandering = ((count - len(nasty) + kind) // 4 for kind in (3, 2, 1, 0))
+    return np.vstack(
+        [
+            *nasty,
+            *rng.integers(0, k, (uniform, length)),
+            *(rng.choice(k, length, p=rng.dirichlet(np.full(k, 0.3))) for _ in range(skewed)),
+            *words_in_runs(k, length, runs, rng),
+            *wanderings(machine, length, wandering, rng),
+        ]
+    ).astype(np.intp)
+
+
+def words_in_runs(
+    letters: int, length: int, count: int, rng: np.random.Generator
+) -> Integer[np.ndarray, "word length"]:
+    """Random words in which letters repeat: in some a little, in others nearly always."""
+    changes = rng.random((count, length)) < rng.uniform(0, 0.5, (count, 1))
+    begins = np.maximum.accumulate(np.where(changes, np.arange(length), 0), axis=1)
+    return np.take_along_axis(rng.integers(0, letters, (count, length)), begins, axis=1)
+
+
+def wanderings(
+    machine: Machine, length: int, count: int, rng: np.random.Generator
+) -> Integer[np.ndarray, "word length"]:
+    """Random words that prefer to go where all of them together have seldom been, and so avoid where one stays."""
+    visits, states = np.ones(len(machine.states)), np.full(count, machine.start)
+    words = np.empty((count, length), dtype=np.intp)
+    for at in range(length):
+        ahead = machine.delta[:, states]
+        words[:, at] = letters = (visits[ahead] * rng.random(ahead.shape)).argmin(axis=0)
+        states = ahead[letters, np.arange(count)]
+        np.add.at(visits, states, 1)
+    return words
 
 
 def nasty_words(machine: Machine, length: int, rng: np.random.Generator) -> Iterator[Integer[np.ndarray, " length"]]:

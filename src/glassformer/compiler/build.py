@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Int, Integer
 
 from glassformer.algebra import Limits, decompose
-from glassformer.algebra.depth import doubling
+from glassformer.algebra.depth import doubling, window
 from glassformer.algebra.limits import TooLargeError, Watch
 from glassformer.algebra.stack import stack_of
 from glassformer.algebra.walk import walk_of
@@ -147,11 +147,11 @@ def _built(program: Program, machine: Machine, length: int, method: str, dtype: 
 
 def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
     """The shallowest model that is exact for this length in this number format, and why it is that one."""
-    depths, programs, refused = {"log": doubling(length)}, dict(METHODS), []
-    if walk_of(machine) is not None:
-        depths["gridworld"] = 2
-    if stack_of(machine) is not None:
-        depths["dyck"] = 3
+    depths, programs, refused = {"log": doubling(window(machine, length))}, dict(METHODS), []
+    if walk := walk_of(machine):
+        depths["gridworld"] = walk.layers
+    if stack := stack_of(machine):
+        depths["dyck"] = stack.layers
     try:
         cascade = decompose(machine, watch=Watch(QUICK))
         depths["cascade"] = cascade.layers(length)

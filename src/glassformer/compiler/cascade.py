@@ -74,14 +74,15 @@ class Registers:
                 for what, meaning in words.items()
             )
             self.counts[i, stage] = stream.register(f"rest {name}", len(rest.elements), "the same for all before")
-        self.resets, self.always = stop.level.ever_resets, stop.always_resets
-        if self.resets:
+        self.resets, self.memory = stop.level.ever_resets, stop.memory if stop.level.ever_resets else "nothing"
+        if self.memory != "nothing":
             about = "the tile that this letter resets to, with earlier turns undone"
             self.written = stream.register(f"to {k}", stop.places, about)
-        if self.always:
-            self.previous = stream.register(f"previous {k}", stop.places, "the same of the letter before")
-        elif self.resets:
+        if self.memory in ("the latest reset", "the latest reset before"):
             self.writes = stream.register(f"reset {k}", 1, f"does this letter reset level {k}?")
+        if self.memory in ("the letter before", "the latest reset"):
+            self.found = stream.register(f"found {k}", stop.places, f"the same of {self.memory}")
+        if self.memory == "the latest reset before":
             self.elsewhere = stream.register(f"earlier {k}", stop.places, "the latest in an earlier block")
             self.nearby = stream.register(f"nearby {k}", stop.places, "the latest in this block")
             self.no_one = stream.register(f"none {k}", 1, "was there none in this block?")
@@ -99,10 +100,12 @@ class Writer:
         self.stream = Stream()
         self.registers = [Registers(self.stream, stop, k + 1, length) for k, stop in enumerate(self.stops)]
         self.end = self.stream.register("state", len(machine.states), "the state after the letter")
-        self.sums, self.blocks = any(s.stages for s in self.stops), any(r.resets > r.always for r in self.registers)
-        doubled, previous = any(stop.rests for stop in self.stops), any(r.always for r in self.registers)
-        self.distances = [2**layer for layer in range(max(1, doubling(length)))] if doubled else [1] * previous
-        self.clock = Clock(self.stream, length + 1, self.distances, share=self.sums, blocks=self.blocks)
+        memories, doubled = {r.memory for r in self.registers}, any(stop.rests for stop in self.stops)
+        self.sums, self.blocks = any(s.stages for s in self.stops), "the latest reset before" in memories
+        layers = doubling(length) if doubled else int("the letter before" in memories)
+        self.distances = [2**layer for layer in range(layers)]
+        place = "the latest reset" in memories
+        self.clock = Clock(self.stream, length + 1, self.distances, place, share=self.sums, blocks=self.blocks)
 
     def program(self) -> Program:
         """The whole program."""
@@ -164,10 +167,10 @@ class Writer:
                 held[registers.steps[i, 0]] = part.steps(0)[elements].astype(float)
             else:
                 held[registers.own[i]] = held[registers.now[i]] = part.rest_moves()[elements]
-        if registers.resets and not stop.turning:
+        if registers.memory != "nothing" and not stop.turning:
             targets = [stop.target(situation) for situation in range(count)]
             places = [target[1] if target else None for target in targets] + [stop.first]
-            if not registers.always:
+            if registers.memory != "the letter before":
                 held[registers.writes] = np.array([[float(place is not None)] for place in places])
             rows = np.zeros((count + 1, registers.written.size))
             for row, place in enumerate(places):
@@ -204,7 +207,7 @@ class Writer:
 
     def after_turning(self, circuit: Circuit, k: int, counts: Counts) -> None:
         """How far the level's groups have turned is known: so is what the level writes, or the next situation."""
-        if self.registers[k].resets:
+        if self.registers[k].memory != "nothing":
             self.write_resets(circuit, k, counts)
         else:
             stop = self.stops[k]
@@ -313,16 +316,20 @@ class Writer:
                 tile = stop.turning[i].turned(circuit, tile, counts[i], back=True)
             for m, signal in enumerate(tile):
                 written[m].append(signal)
-        if not registers.always:
+        if registers.memory != "the letter before":
             circuit.write(registers.writes, [total(writes)])
         circuit.write(registers.written, [total(bits) for bits in written])
 
     def resetting(self, k: int) -> Sequence[Head]:
-        """The two heads that find the latest reset before this position; one will do if every letter resets."""
+        """The head that finds the latest reset; two, where a letter must not see its own; none, where none matters."""
         registers = self.registers[k]
-        if registers.always:
-            return [self.clock.attend_back(1, registers.written, registers.previous)]
+        if registers.memory == "nothing":
+            return []
+        if registers.memory == "the letter before":
+            return [self.clock.attend_back(1, registers.written, registers.found)]
         match = self.stream.form({registers.writes: [[1.0]]})
+        if registers.memory == "the latest reset":
+            return [self.clock.attend_last(match, {registers.found: registers.written})]
         return self.clock.attend_last_before(
             match, registers.written, registers.elsewhere, registers.nearby, registers.no_one
         )
@@ -335,8 +342,10 @@ class Writer:
 
     def memory(self, circuit: Circuit, registers: Registers) -> OneHot:
         """What the latest reset has written, as it was found."""
-        if registers.always:
-            return circuit.read(registers.previous)
+        if registers.memory == "nothing":
+            return []
+        if registers.memory != "the latest reset before":
+            return circuit.read(registers.found)
         (none,) = circuit.read(registers.no_one)
         pairs = zip(circuit.read(registers.elsewhere), circuit.read(registers.nearby), strict=True)
         some = Signal(constant=1.0) - none
@@ -347,18 +356,17 @@ class Writer:
         stop = self.stops[k]
         situation = circuit.read(self.registers[k].situation)
         tiles: dict[int, OneHot] = {}
-        for i in {on for on in stop.on if on >= 0}:
+        for i in {on for on, leads in zip(stop.on, stop.leads, strict=True) if len(set(leads)) > 1}:
             here = memory[: stop.level.components[i].points]
             tiles[i] = stop.turning[i].turned(circuit, here, counts[i]) if i in stop.turning else here
         below = [list[Signal]() for _ in range(1 + max(max(leads) for leads in stop.leads))]
         for number, (on, leads) in enumerate(zip(stop.on, stop.leads, strict=True)):
-            if on < 0:
+            if len(set(leads)) == 1:
                 below[leads[0]].append(situation[number])
                 continue
             for ahead in set(leads):
                 some = [tiles[on][tile] for tile, there in enumerate(leads) if there == ahead]
-                bits = [situation[number]] + [total(some)] * (len(some) < len(leads))
-                below[ahead].append(circuit.all_of(bits))
+                below[ahead].append(circuit.all_of([situation[number], total(some)]))
         self.enter(circuit, k + 1, [*(total(bits) for bits in below), situation[-1]])
 
 

@@ -127,7 +127,7 @@ class Circuit:
         return self.relu(excess * -8.0 + 1.0, 1.0)
 
     def digits(self, number: Signal, count: int, largest: float) -> list[Signal]:
-        """A whole number from 0 to count − 1 as a one-hot."""
+        """A whole number from 0 to count − 1 as a one-hot; what lies beyond is the nearest of these."""
         under = [self.below(number, i, largest) for i in range(1, count)]
         edges = [Signal(), *under, Signal(constant=1.0)]
         return [high - low for low, high in itertools.pairwise(edges)]

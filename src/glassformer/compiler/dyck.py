@@ -2,12 +2,15 @@
 
     layer 1    a flat sum of +1 for opening and −1 for closing: how many brackets are open
     layer 2    for each depth, one head finds the bracket opened there last; a closing one must be of the same kind
-    layer 3    one head finds the last error so far, if there was any
+    layer 3    one head finds an error so far, if there was any
 
-After an error nothing above need be right, because an error is for ever; before it everything is.
+After an error nothing above need be right, because an error is for ever; before it everything is. Brackets of one kind
+are told by how many are open, and need no layer 2.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -16,7 +19,7 @@ from glassformer.algebra.stack import Stack, stack_of
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
 from glassformer.compiler.instructions import Clock
-from glassformer.compiler.stream import Answers, Head, Program, Stream, Units, refuse_if_too_large
+from glassformer.compiler.stream import Answers, Head, Program, Register, Stream, Units, refuse_if_too_large
 from glassformer.errors import InputError
 
 TRUE = Signal(constant=1.0)
@@ -39,54 +42,57 @@ class _Brackets:
         self.depths = range(1, stack.depth + 1)
         stream = self.stream = Stream()
         self.step = stream.register("step", 1, "1 for an opening bracket, −1 for a closing one", low=-1.0)
-        self.opens = stream.register("opens", stack.kinds, "which kind of bracket the letter opens, if any")
-        self.closes = stream.register("closes", stack.kinds, "which kind it closes, if any")
         self.sum = stream.register("sum", 1, "all steps so far", low=-float(length), high=float(length))
         self.depth = stream.register("depth", stack.depth + 1, "how many brackets are open after the letter")
-        self.opened = stream.register("opened", stack.depth, "was a bracket opened here, and at which depth?")
-        about = "the kind of the bracket last opened at depth {}"
-        self.kind = [stream.register(f"kind {d}", stack.kinds, about.format(d)) for d in self.depths]
-        about = "was none opened at depth {} since the start?"
-        self.none = [stream.register(f"none {d}", 1, about.format(d)) for d in self.depths]
+        self.kind, self.none = list[Register](), list[Register]()
+        if stack.kinds > 1:
+            self.opens = stream.register("opens", stack.kinds, "which kind of bracket the letter opens, if any")
+            self.closes = stream.register("closes", stack.kinds, "which kind it closes, if any")
+            self.opened = stream.register("opened", stack.depth, "was a bracket opened here, and at which depth?")
+            about = "the kind of the bracket last opened at depth {}"
+            self.kind = [stream.register(f"kind {d}", stack.kinds, about.format(d)) for d in self.depths]
+            about = "was none opened at depth {} since the start?"
+            self.none = [stream.register(f"none {d}", 1, about.format(d)) for d, _ in enumerate(self.at_start, start=1)]
         self.wrong = stream.register("wrong", 1, "one bracket too many, or of the wrong kind?")
         self.error = stream.register("error", 1, "was anything wrong so far?")
         self.state = stream.register("state", len(machine.states), "the open brackets, or the error")
         each_head = 4 * (stack.kinds + 1)  # numbers for each column of the stream
         refuse_if_too_large((len(machine.states) + stack.depth * each_head) * stream.width)
-        self.clock = Clock(stream, length + 1, place=True, share=True)
+        self.clock = Clock(stream, length + 1, place=stack.kinds > 1, share=True)
 
     def program(self) -> Program:
-        """All three layers."""
-        stream, brackets, states = self.stream, self.stack.brackets, len(self.machine.states)
-        opens, closes = (
-            [[float(step == sign and kind == k) for k in range(self.stack.kinds)] for step, kind in [*brackets, (0, 0)]]
-            for sign in (1, -1)
-        )
-        lost = float(self.machine.start == self.stack.error)
+        """All layers."""
+        stream, states = self.stream, len(self.machine.states)
         program = Program(
             stream,
-            tokens=stream.into(
-                {
-                    self.step: [[float(step)] for step, _ in [*brackets, (0, 0)]],
-                    self.opens: opens,
-                    self.closes: closes,
-                    self.wrong: [*[[0.0]] * len(brackets), [lost]],
-                }
-            ),
+            tokens=stream.into(self.letters()),
             positions=self.clock.table(),
             read_out=stream.form({self.state: np.eye(states)}),
             answers=Answers(torch.arange(states), stream.into({self.state: np.eye(states)})),
             tokens_hold="which bracket the letter opens or closes",
             answer_is="the state",
             grows={"width": "|Q|, and a few for each depth, for any T", "mlp": "|Q| or little more, for any T"},
-            theorem="Brackets of bounded depth, in three attention layers",
-            because="brackets of bounded depth: 3 layers for words of any length and any depth",
+            theorem="Brackets of bounded depth, in three attention layers; in two if they are of one kind",
+            because=f"brackets of bounded depth: {self.stack.layers} layers for words of any length and any depth",
         )
-        mistakes = stream.form({self.wrong: [[1.0]], self.clock.first: [[1.0 - lost]]})
         program.block(self.clock.flat_sum(self.step, self.sum), mlp=self.depth_of_sum())
-        program.block(*(self.last_opened(d) for d in self.depths), mlp=self.mistakes())
-        program.block(self.clock.attend_last(mistakes, {self.error: self.wrong}), mlp=self.states())
+        if self.stack.kinds > 1:
+            program.block(*(self.last_opened(d) for d in self.depths), mlp=self.mistakes())
+        program.block(self.clock.attend_any(self.wrong, self.error), mlp=self.states())
         return program
+
+    def letters(self) -> dict[Register, list[list[float]]]:
+        """What each letter puts into the registers, and at last the start, which may be lost already."""
+        brackets, kinds = [*self.stack.brackets, (0, 0)], range(self.stack.kinds)
+        lost = float(self.machine.start == self.stack.error)
+        held = {
+            self.step: [[float(step)] for step, _ in brackets],
+            self.wrong: [*[[0.0]] * len(self.stack.brackets), [lost]],
+        }
+        if self.stack.kinds > 1:
+            for register, sign in ((self.opens, 1), (self.closes, -1)):
+                held[register] = [[float(step == sign and kind == k) for k in kinds] for step, kind in brackets]
+        return held
 
     def depth_of_sum(self) -> Units:
         """How many brackets are open; too few or too many is an error."""
@@ -96,9 +102,10 @@ class _Brackets:
         empty = offset - len(self.at_start)
         under = [circuit.below(number, empty + d, 2 * offset + len(self.at_start)) for d in range(most + 2)]
         depth = [under[d + 1] - under[d] for d in range(most + 1)]
-        opens = total(circuit.read(self.opens))
         circuit.write(self.depth, depth)
-        circuit.write(self.opened, [circuit.all_of([depth[d], opens]) for d in self.depths])
+        if self.stack.kinds > 1:
+            opens = total(circuit.read(self.opens))
+            circuit.write(self.opened, [circuit.all_of([depth[d], opens]) for d in self.depths])
         circuit.write(self.wrong, [under[0] + TRUE - under[-1]])
         return circuit.units("the depth; too few or too many open?")
 
@@ -106,17 +113,14 @@ class _Brackets:
         """Find the bracket that was opened last at this depth, or else the start."""
         here = np.eye(self.stack.depth)[:, d - 1 : d]
         match = self.stream.form({self.opened: here, self.clock.first: [[1.0]]})
-        moves = {self.kind[d - 1]: self.opens, self.none[d - 1]: self.clock.first}
+        moves = {self.kind[d - 1]: self.opens} | dict.fromkeys(self.none[d - 1 : d], self.clock.first)
         return self.clock.attend_last(match, moves, f" opened at depth {d}")
 
-    def kinds(self, circuit: Circuit) -> list[OneHot]:
+    def kinds(self, circuit: Circuit) -> Sequence[OneHot]:
         """The kind of the bracket at each depth: the last one opened there, or the one that was there at the start."""
-        found: list[OneHot] = []
-        for d, (kind, none) in enumerate(zip(self.kind, self.none, strict=True)):
-            bits = circuit.read(kind)
-            if d < len(self.at_start):
-                bits[self.at_start[d]] += circuit.read(none)[0]
-            found.append(bits)
+        found = [circuit.read(kind) for kind in self.kind]
+        for bits, none, kind in zip(found, self.none, self.at_start, strict=False):
+            bits[kind] += circuit.read(none)[0]
         return found
 
     def mistakes(self) -> Units:
@@ -135,10 +139,10 @@ class _Brackets:
         """The state: the error, or the brackets up to the depth."""
         circuit = Circuit(self.stream)
         depth, kinds, (error,) = circuit.read(self.depth), self.kinds(circuit), circuit.read(self.error)
-        bits = [error] * len(self.machine.states)
+        right = circuit.below(error, 1, 1)
+        bits = [TRUE - right] * len(self.machine.states)
         for q, stack in self.stack.open_in.items():
-            bits[q] = circuit.all_of(
-                [TRUE - error, depth[len(stack)], *(kinds[d][kind] for d, kind in enumerate(stack))]
-            )
+            open_ = (there[kind] for there, kind in zip(kinds, stack, strict=False))
+            bits[q] = circuit.all_of([right, depth[len(stack)], *open_])
         circuit.write(self.state, bits)
         return circuit.units("table: the state")

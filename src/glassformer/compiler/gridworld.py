@@ -9,6 +9,7 @@ the corridor that the walker is in, and it is the one both of whose ends were re
 
 The earlier of the times at a window's two ends is when it was last complete; the window with the latest such time wins.
 Before the word, the walker is taken to have come from the right end to the left one and from there to its start.
+A walker that never turns is at the wall or where the sum says: then layer 1 is all it takes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import math
 import numpy as np
 import torch
 
-from glassformer.algebra.walk import walk_of
+from glassformer.algebra.walk import Walk, walk_of
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, Signal, total
 from glassformer.compiler.instructions import RECENCY, Clock
@@ -31,46 +32,86 @@ def gridworld_program(machine: Machine, length: int) -> Program:
     walk = walk_of(machine)
     if walk is None:
         raise InputError("this machine is no walk on a row of cells between two walls: use method auto")
-    return _Walk(machine, length, *walk).program()
+    return (_OneWay if walk.one_way else _BothWays)(machine, length, walk).program()
 
 
-class _Walk:
-    """The parts of the program."""
+class _Walking:
+    """What all walks begin and end with: the sum of the steps, and the cell."""
 
-    def __init__(self, machine: Machine, length: int, cells: list[int], steps: list[int]) -> None:
-        self.machine, self.length, self.cells, self.steps = machine, length, cells, steps
-        self.n = len(cells)
-        self.modulus = 2 * self.n - 1
-        self.reach = range(-(self.n - 1), self.n)
+    def __init__(self, machine: Machine, length: int, walk: Walk) -> None:
+        self.length, self.walk, self.n = length, walk, len(walk.cells)
+        self.start = walk.cells.index(machine.start)
         stream = self.stream = Stream()
         self.step = stream.register("step", 1, "−1, 0 or 1", low=-1.0)
         self.sum = stream.register("sum", 1, "all steps so far", low=-float(length), high=float(length))
+        self.cell = stream.register("cell", self.n, "where the walker is")
+        refuse_if_too_large(self.n * stream.width)
+
+    def begun(self, clock: Clock, theorem: str, because: str, grows: dict[str, str]) -> Program:
+        """The program before its first layer."""
+        stream, cells = self.stream, self.walk.cells
+        logits = np.zeros((self.n, self.n))
+        logits[np.arange(self.n), cells] = 1.0
+        return Program(
+            stream,
+            tokens=stream.into({self.step: [[float(step)] for step in (*self.walk.steps, 0)]}),
+            positions=clock.table(),
+            read_out=stream.form({self.cell: logits}),
+            answers=Answers(torch.tensor(cells), stream.into({self.cell: np.eye(self.n)})),
+            tokens_hold="the step of each letter; the start's is 0",
+            answer_is="the cell",
+            grows=grows,
+            theorem=theorem,
+            because=because,
+        )
+
+
+class _OneWay(_Walking):
+    """A walker that never turns, in one layer."""
+
+    def program(self) -> Program:
+        """The only layer."""
+        clock = Clock(self.stream, self.length + 1, share=True)
+        program = self.begun(
+            clock,
+            "Theorem 3: a walk between two walls, in one attention layer if it never turns",
+            "a walk that never turns: 1 layer for words of any length and any number of cells",
+            {"width": "n for n cells, for any T", "mlp": "2n, for any T"},
+        )
+        program.block(clock.flat_sum(self.step, self.sum), mlp=self.cell_of_sum())
+        return program
+
+    def cell_of_sum(self) -> Units:
+        """The sum from the start on, but no cell beyond the wall."""
+        circuit = Circuit(self.stream)
+        (so_far,) = circuit.read(self.sum)
+        circuit.write(self.cell, circuit.digits(so_far + float(self.start), self.n, self.length + self.n))
+        return circuit.units("the cell: the sum, or the wall")
+
+
+class _BothWays(_Walking):
+    """A walker that turns, in two layers."""
+
+    def __init__(self, machine: Machine, length: int, walk: Walk) -> None:
+        super().__init__(machine, length, walk)
+        self.modulus = 2 * self.n - 1
+        stream = self.stream
         self.residue = stream.register("residue", self.modulus, f"that sum modulo {self.modulus}; nothing at the start")
-        away = [c for c in self.reach if c]
+        away = [c for c in range(1 - self.n, self.n) if c]
         about = "when the sum last differed by {} from now"
         self.times = {c: stream.register(f"time {c:+}", 1, about.format(c), high=float(length)) for c in away}
         about = "did the sum never differ by {} from now?"
         self.never = {c: stream.register(f"never {c:+}", 1, about.format(c)) for c in away}
-        self.cell = stream.register("cell", self.n, "where the walker is")
         refuse_if_too_large(2 * self.n**2 * stream.width)  # two units for each pair of windows
         self.clock = Clock(stream, length + 1, place=True, share=True)
 
     def program(self) -> Program:
         """Both layers."""
-        stream, n = self.stream, self.n
-        logits = np.zeros((n, n))
-        logits[np.arange(n), self.cells] = 1.0
-        program = Program(
-            stream,
-            tokens=stream.into({self.step: [[float(step)] for step in (*self.steps, 0)]}),
-            positions=self.clock.table(),
-            read_out=stream.form({self.cell: logits}),
-            answers=Answers(torch.tensor(self.cells), stream.into({self.cell: np.eye(n)})),
-            tokens_hold="the step of each letter; the start's is 0",
-            answer_is="the cell",
-            grows={"width": "7n for n cells, for any T", "mlp": "some 4√T to count, and n² to compare"},
-            theorem="Theorem 3: a walk between two walls, in two attention layers",
-            because="a walk between two walls: 2 layers for words of any length and any number of cells",
+        program = self.begun(
+            self.clock,
+            "Theorem 3: a walk between two walls, in two attention layers",
+            "a walk between two walls: 2 layers for words of any length and any number of cells",
+            {"width": "7n for n cells, for any T", "mlp": "some 4√T to count, and n² to compare"},
         )
         program.block(self.clock.flat_sum(self.step, self.sum), mlp=self.residues())
         decision = self.cells_of_times()  # first, because it is what may be too large
@@ -133,8 +174,7 @@ class _Walk:
 
     def before(self, residue: int) -> int:
         """When, before the word, the sum last had a residue: 0 or less."""
-        start = self.cells.index(self.machine.start)
-        for value in range(-start, self.n - start):
+        for value in range(-self.start, self.n - self.start):
             if value % self.modulus == residue:
-                return value if value <= 0 else -2 * start - value
+                return value if value <= 0 else -2 * self.start - value
         return -10 * self.n  # never

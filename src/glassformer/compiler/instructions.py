@@ -5,6 +5,7 @@ Heads fetch a register from other positions:
     Clock.attend_back     the position a fixed distance back (or the start, if that is nearer)
     Clock.attend_last     the last position that matches, this one included
     Clock.attend_last_before   the last one before this one, by two heads
+    Clock.attend_any      any position so far that has a bit
     Clock.flat_sum        all positions so far, summed
 
 Units compute at one position: `units` adds a bent line of linear forms (`ramp`, `step`, `tent`), `table` looks
@@ -161,6 +162,13 @@ class Clock:
             19.0,
         )
         return earlier, here
+
+    def attend_any(self, bit: Register, target: Register) -> Head:
+        """Did any position so far have the bit? All that have it share the weight; if none has, all share nothing."""
+        always = self.stream.form({bit: [[0.0]]}, 1.0)
+        key = self.stream.form({bit: [[RECENCY]]})
+        head = self.head_of("conditional reset: any match", always, key, {target: bit}, RECENCY, RECENCY, 0)
+        return replace(head, summands=self.context, largest_summand=1 / self.context)
 
     def _recency(self, match: Form, bonus: float) -> Form:
         """The position, and a bonus for a match."""

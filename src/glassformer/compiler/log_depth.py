@@ -3,7 +3,7 @@
 Below layer l the stream at position t holds the map of the last 2^l letters: where they lead from each point.
 One head looks 2^l back and fetches the map of the 2^l letters before; the MLP composes the two. The start token
 holds the identity, and everything before the start is the start token, so after ⌈log₂ T⌉ layers every position
-knows the map of its whole prefix.
+knows the map of its whole prefix. A machine that forgets all but the last k letters needs no longer window than k.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from glassformer.algebra.depth import doubling
+from glassformer.algebra.depth import window
 from glassformer.automata import Machine
 from glassformer.compiler.instructions import Clock, clear, tent, units
 from glassformer.compiler.points import fewest_points
@@ -19,18 +19,19 @@ from glassformer.compiler.stream import Answers, Form, Program, Register, Stream
 from glassformer.wording import counted
 
 
-def parameters_at_least(points: int, length: int) -> int:
+def parameters_at_least(points: int, length: int, layers: int) -> int:
     """The weights of all MLPs and of the position table, which are nearly all there are."""
-    width = 2 * points + 3 * doubling(length)
-    return width * (doubling(length) * 2 * (3 * points**2 + 2 * points) + length + 1)
+    width = 2 * points + 3 * layers
+    return width * (layers * 2 * (3 * points**2 + 2 * points) + length + 1)
 
 
 def log_depth(machine: Machine, length: int) -> Program:
     """The program of Theorem 1 for words of up to `length` letters. The last token is the start token."""
     points = fewest_points(machine)
     n = points.moves.shape[1]
-    distances = [2**layer for layer in range(doubling(length))]
-    refuse_if_too_large(parameters_at_least(n, length))
+    letters = window(machine, length)
+    distances = [2**layer for layer in range((letters - 1).bit_length())]
+    refuse_if_too_large(parameters_at_least(n, length, len(distances)))
 
     stream = Stream()
     now = stream.register("now", n, "where the last letters lead from each point", high=n - 1)
@@ -46,8 +47,7 @@ def log_depth(machine: Machine, length: int) -> Program:
         read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
         answer_is="the state whose place is nearest",
         theorem="Theorem 1: every semiautomaton, in logarithmic depth",
-        because=f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} "
-        f"after {counted(len(distances), 'layer')}",
+        because=because(letters, length, len(distances)),
         grows={
             "width": f"2n + 3⌈log₂ T⌉ or little more, for n = {counted(n, 'point')}",
             "mlp": "3n² + 2n, for any T",
@@ -57,7 +57,21 @@ def log_depth(machine: Machine, length: int) -> Program:
     composition = compose(stream, now, past)
     for distance in distances:
         program.block(clock.attend_back(distance, now, past), mlp=composition)
+    if not distances:
+        program.block()  # one letter tells everything: there is nothing to compose
     return program
+
+
+def because(letters: int, length: int, layers: int) -> str:
+    """Why it has so many layers, in words."""
+    if letters < length:
+        told_by = f"last {letters} letters tell" if letters > 1 else "last letter tells"
+        doubled = f"; doubling, {counted(layers, 'layer')} cover them" * (letters > 1)
+        return f"the {told_by} the state, however long the word{doubled}"
+    return (
+        f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} after "
+        f"{counted(layers, 'layer')}"
+    )
 
 
 def compose(stream: Stream, now: Register, past: Register) -> Units:

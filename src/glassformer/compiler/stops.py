@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from glassformer.compiler.turning import Rest, Turning
 
 Situation: TypeAlias = tuple[int, int, int]
 """P, P′ and the letter."""
+
+Memory: TypeAlias = Literal["nothing", "the letter before", "the latest reset", "the latest reset before"]
+"""What of its resets a letter must look up."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,21 @@ class Stop:
         return {i: part.rest for i, part in self.turning.items() if part.rest}
 
     @property
-    def always_resets(self) -> bool:
-        """Whether every letter does, whatever the situation."""
-        return all(self.target(situation) for situation in range(len(self.situations)))
+    def memory(self) -> Memory:
+        """What tells the tile before a letter, wherever that matters.
+
+        It is what the letter before has written, if that always resets where it matters. A letter may see itself where
+        the tile does not matter to those that reset: so on the last level, where a reset leads to one state.
+        """
+        asks = {i for i, leads in enumerate(self.leads) if len(set(leads)) > 1}
+        resets = {i for i in range(len(self.situations)) if self.target(i)}
+        asked = {self.situations[i][0] for i in asks}
+        left_as_they_are = {new for i, (_, new, _) in enumerate(self.situations) if i not in resets}
+        if not asks:
+            return "nothing"
+        if not asked & left_as_they_are:
+            return "the letter before"
+        return "the latest reset before" if asks & resets else "the latest reset"
 
     def element(self, situation: int, component: int) -> int:
         """The element of a component's group that a situation multiplies by."""

@@ -20,7 +20,7 @@ from glassformer.measure.patching import QUIET, Told, instead_of
 from glassformer.measure.sites import Site, rows_at_once
 from glassformer.measure.wiring import Terms, Wire, Wiring
 from glassformer.nn import Transformer
-from glassformer.nn.transformer import Tokens
+from glassformer.nn.transformer import Logits, Tokens
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,14 @@ def suffices(model: Transformer, tokens: Tokens, wires: Iterable[Wire]) -> bool:
     """Whether these wires alone give the model's answers on these words: all others are cut together."""
     wiring, kept = Wiring(model), set(wires)
     cut = wiring.cut(wire for wire in wiring.wires if wire not in kept).expand(len(tokens), -1, -1)
-    answers = wiring.run(tokens, cut, torch.zeros_like(wiring.terms(tokens))).argmax(-1)
-    return torch.equal(answers, model(tokens).argmax(-1))
+    logits = wiring.run(tokens, cut, torch.zeros_like(wiring.terms(tokens)))
+    return not changed(logits, model(tokens)).any()
+
+
+def changed(logits: Logits, before: Logits) -> Bool[Tensor, "batch pos"]:
+    """Where the answer is another one; and where it now leads no longer alone, which is no answer."""
+    tied, were_tied = ((some == some.amax(-1, keepdim=True)).sum(-1) > 1 for some in (logits, before))
+    return (logits.argmax(-1) != before.argmax(-1)) | (tied & ~were_tied)
 
 
 def _written(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:
@@ -104,17 +110,17 @@ def effects(
 ) -> dict[Wire, float]:
     """For each wire, or those among some, the part of the answers that change when it alone is cut; many at once."""
     wiring, words = Wiring(model), len(tokens)
-    instead, said = _instead(wiring, tokens, kind, seed), model(tokens).argmax(-1)
-    wires, changed = wiring.wires if among is None else among, []
+    instead, before = _instead(wiring, tokens, kind, seed), model(tokens)
+    wires, parts = wiring.wires if among is None else among, list[float]()
     at_once = max(1, rows_at_once(model, tokens.shape[1]) // words)
     for begin in range(0, len(wires), at_once):
         some = wires[begin : begin + at_once]
         cut = torch.stack([wiring.cut([wire]) for wire in some]).repeat_interleave(words, dim=0)
-        answers = wiring.run(tokens.repeat(len(some), 1), cut, instead.repeat(1, len(some), 1, 1)).argmax(-1)
-        differ = (answers != said.repeat(len(some), 1)).view(len(some), -1)
-        changed += differ.double().mean(dim=1).tolist()
+        logits = wiring.run(tokens.repeat(len(some), 1), cut, instead.repeat(1, len(some), 1, 1))
+        differ = changed(logits, before.repeat(len(some), 1, 1)).view(len(some), -1)
+        parts += differ.double().mean(dim=1).tolist()
         tell(min(begin + at_once, len(wires)), len(wires))
-    return dict(zip(wires, changed, strict=True))
+    return dict(zip(wires, parts, strict=True))
 
 
 @torch.no_grad()
@@ -128,13 +134,13 @@ def prune(
 ) -> list[Wire]:
     """The wires that are left when, from the logits down, each is cut for good unless too many answers change."""
     wiring, words = Wiring(model), len(tokens)
-    instead, said = _instead(wiring, tokens, kind, seed), model(tokens).argmax(-1)
+    instead, before = _instead(wiring, tokens, kind, seed), model(tokens)
     cut = torch.zeros(len(wiring.writers), len(wiring.readers), dtype=torch.bool)
     kept: list[Wire] = []
     for number, wire in enumerate(reversed(wiring.wires), start=1):
         trial = cut | wiring.cut([wire])
-        answers = wiring.run(tokens, trial.expand(words, -1, -1), instead).argmax(-1)
-        if (answers != said).double().mean() <= tolerance:
+        logits = wiring.run(tokens, trial.expand(words, -1, -1), instead)
+        if changed(logits, before).double().mean() <= tolerance:
             cut = trial
         else:
             kept.append(wire)
