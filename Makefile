@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench site docs clean
 
 demo: .venv/ready
 	$(BIN)/glassformer explain "regex:(ab)*" --out demo/abab
@@ -34,9 +34,12 @@ bench: .venv/ready-bench
 	$(BIN)/python benchmarks/load.py
 	$(BIN)/python benchmarks/train_throughput.py
 
-docs: .venv/ready-docs .venv/ready-sae-lens
+site: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python docs/check_site.py site
+
+docs: site .venv/ready-sae-lens
 	PYTHONPATH=.venv/sae-lens $(BIN)/python docs/examples/open_in_sae_lens.py
-	$(BIN)/mkdocs build --strict
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -45,10 +48,6 @@ docs: .venv/ready-docs .venv/ready-sae-lens
 
 .venv/ready-bench: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
-	@touch $@
-
-.venv/ready-docs: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	@touch $@
 
 # SAELens wants TransformerLens 3 and the tests want 4: what differs lies beside the environment, not in it.

@@ -127,6 +127,8 @@ def test_the_page_goes_with_json(shell: Shell, tmp_path: Path) -> None:
         (["--list", "--html", "x.html"], "leave one of them out"),
         (["--html", "nowhere/x.html"], "nowhere/x.html: cannot be written: there is no folder nowhere"),
         (["--html", "."], "it is a folder"),
+        (["--list", "--keep", "x.json"], "leave one of them out"),
+        (["--keep", "nowhere/x.json"], "nowhere/x.json: cannot be written: there is no folder nowhere"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_measured(

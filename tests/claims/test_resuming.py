@@ -90,6 +90,18 @@ def test_only_all_keeps_and_reads_what_was_kept(shell: Shell, experiments: Exper
     assert experiments.measured == ["S0.1", "S0.2", "S0.1", "S0.2", "S3.1", "S0.1", "S0.2"]
 
 
+@pytest.mark.parametrize("asked", [[], ["--quick"], ["S0.1", "S0.2"]])
+def test_outcomes_can_be_kept_in_a_file_of_ones_own(
+    shell: Shell, experiments: Experiments, tmp_path: Path, asked: list[str]
+) -> None:
+    shell("claims", *asked, "--keep", "mine.json")
+    _, said = shell("claims", "--all", "--keep", "mine.json")
+    assert "2 of 3 outcomes kept in mine.json" in said
+    assert experiments.measured == ["S0.1", "S0.2", "S3.1"]
+    assert set(json.loads((tmp_path / "mine.json").read_text())) == {"S0.1", "S0.2", "S3.1"}
+    assert not (tmp_path / "cache").exists()
+
+
 def test_a_damaged_file_is_named_and_again_replaces_it(shell: Shell, experiments: Experiments, tmp_path: Path) -> None:
     shell("claims", "--all")
     (file,) = (tmp_path / "cache" / "glassformer").iterdir()

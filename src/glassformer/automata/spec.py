@@ -1,8 +1,10 @@
 """One way to name a machine, wherever one is asked for: `machine(spec)`.
 
-parity   cyclic(5)   dyck(pairs=2, depth=3)   C2^3      a call from the zoo
-regex:(ab)*                                             the words that match, completed and minimised
-path/to/machine.json   .dot   .hoa   .att               a file
+    parity   cyclic(5)   dyck(pairs=2, depth=3)   C2^3      a call from the zoo
+    regex:(ab)*                                             the words that match, completed and minimised
+    path/to/machine.json   .dot   .hoa   .att               a file
+
+What names nothing is refused, with advice.
 """
 
 from __future__ import annotations

@@ -30,6 +30,10 @@ def claims(
     again: Annotated[
         bool, typer.Option("--again", help="With --all: forget what was measured before, and measure all anew.")
     ] = False,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", metavar="FILE", help="Keep outcomes in FILE, not in the cache, and go on from there."),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also write the ledger as a page.")
     ] = None,
@@ -39,7 +43,9 @@ def claims(
     """Run what the source documents claim, and print measured beside claimed; exit 1 if one does not hold."""
     from glassformer.claims import Kept
 
-    refuse(bool(ids), quick, every, again, html, listed)
+    refuse(bool(ids), quick, every, again)
+    for file, option in ((html, "--html"), (keep, "--keep")):
+        refuse_file(file, option, listed)
     chosen = choose(ids or [], quick, every or listed)
     if listed:
         return print_json([{"id": c.id, "claimed": c.claimed} for c in chosen]) if as_json else list_claims(chosen)
@@ -48,7 +54,7 @@ def claims(
         err.print(f"left out, because they take longer: {longer}")
     elif not (ids or every):
         err.print("claims on text (S3) take some 25 minutes: --all runs them, too")
-    kept = Kept(again=again) if every else None
+    kept = Kept(keep, again) if every or keep else None
     outcomes = measure(chosen, kept)
     if html:
         write_atomically(html, page_of(outcomes).encode())
@@ -62,17 +68,21 @@ def claims(
     return None
 
 
-def refuse(named: bool, quick: bool, every: bool, again: bool, html: Path | None, listed: bool) -> None:
-    """What does not go together, and a page that could not be written, before anything is measured."""
+def refuse(named: bool, quick: bool, every: bool, again: bool) -> None:
+    """What does not go together."""
     if named + quick + every > 1:
         raise InputError("give ids, or --quick, or --all; not several of them")
     if again and not every:
-        raise InputError("--again forgets the outcomes that --all keeps: give it with --all; nothing else is kept")
-    if html and listed:
-        raise InputError("--html shows what was measured, and --list measures nothing: leave one of them out")
-    if html and (html.is_dir() or not html.parent.is_dir()):
-        why = "it is a folder" if html.is_dir() else f"there is no folder {html.parent}"
-        raise InputError(f"{html}: cannot be written: {why}")
+        raise InputError("--again forgets all outcomes that --all keeps: give it with --all")
+
+
+def refuse_file(file: Path | None, option: str, listed: bool) -> None:
+    """A file that could not be written, or that nothing would be written to, before anything is measured."""
+    if file and listed:
+        raise InputError(f"{option} is for what was measured, and --list measures nothing: leave one of them out")
+    if file and (file.is_dir() or not file.parent.is_dir()):
+        why = "it is a folder" if file.is_dir() else f"there is no folder {file.parent}"
+        raise InputError(f"{file}: cannot be written: {why}")
 
 
 def choose(ids: Sequence[str], quick: bool, every: bool) -> list[Claim]:
@@ -92,7 +102,7 @@ def measure(chosen: Sequence[Claim], kept: Kept | None) -> list[Outcome]:
     missing = [claim for claim in chosen if kept is None or kept.of(claim) is None]
     if kept:
         known = len(chosen) - len(missing)
-        hint = "; --again measures them anew" if known else ""
+        hint = "; --all --again measures all anew" if known else ""
         err.print(f"{known} of {counted(len(chosen), 'outcome')} kept in {kept.path}{hint}", soft_wrap=True)
     for prepare in {claim.prepare for claim in missing if claim.prepare}:
         with progress_bar("training") as advance:
