@@ -18,8 +18,9 @@ from glassformer.wording import counted
 LEDGER = Path(__file__).with_name("claims.json")
 ONE = re.compile(r"^\[(S\d+\.\d+): what was measured\]\(\.\./claims\.json\)$", re.MULTILINE)
 ALL = re.compile(r"^\[All claims\]\(\.\./claims\.json\)$", re.MULTILINE)
-SIGNS = {True: "✓ holds", False: "✗ does not hold", None: "not run yet"}
-KINDS = {True: "success", False: "failure", None: "question"}
+WORDS = {True: "holds", False: "does not hold", None: "not run yet"}
+SIGNS = {True: "✓&nbsp;", False: "✗&nbsp;", None: ""}
+KINDS = {True: "success", False: "failure", None: "warning"}
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -36,7 +37,7 @@ def card(claim: Claim, kept: Kept) -> str:
     holds = verdict(claim, kept)
     parts = {"Claimed": plain(claim.claimed), "Measured": measured(claim, kept), "Run it": f"`{command(claim)}`"}
     body = "\n\n".join(f"    **{name}.** {text}" for name, text in parts.items())
-    return f'<a id="{claim.id}"></a>\n\n!!! {KINDS[holds]} "{claim.id} {SIGNS[holds].lstrip("✓✗ ")}"\n\n{body}'
+    return f'<a id="{claim.id}"></a>\n\n!!! {KINDS[holds]} "{claim.id} {WORDS[holds]}"\n\n{body}'
 
 
 def table(claims: Sequence[Claim], kept: Kept) -> str:
@@ -47,8 +48,8 @@ def table(claims: Sequence[Claim], kept: Kept) -> str:
         lines += [f"\n## [{document} · {title}]({page})\n", "| claim | what is claimed | verdict |", "|---|---|---|"]
         for claim in claims:
             if claim.id.startswith(f"{document}."):
-                told, sign = plain(claim.claimed).replace("|", r"\|"), SIGNS[verdict(claim, kept)]
-                lines.append(f"| [{claim.id}]({page}#{claim.id}) | {told} | {sign} |")
+                told, holds = plain(claim.claimed).replace("|", r"\|"), verdict(claim, kept)
+                lines.append(f"| [{claim.id}]({page}#{claim.id}) | {told} | {SIGNS[holds]}{WORDS[holds]} |")
     return "\n".join(lines)
 
 

@@ -79,7 +79,7 @@ def test_a_box_says_what_was_measured(
 
 def test_a_claim_that_was_not_run_says_so(show_claims: Any, kept: Kept) -> None:
     box = show_claims.card(Claim("S3.1", "One.", lambda: ("", True), lambda tell: None), kept)
-    assert '!!! question "S3.1 not run yet"' in box
+    assert '!!! warning "S3.1 not run yet"' in box
     assert "25 minutes" in box
 
 
