@@ -42,5 +42,5 @@ def judge(family: Sequence[Member]) -> Verdict:
     growth = float(np.polyfit(np.log([member.length for member in upper]), depths, 1)[0])
     wrong = next((member for member in members if member.wrong), None)
     said = f"wrong at {wrong.wrong:,} positions of length {wrong.length}" if wrong else "right throughout"
-    said += f"; depth grows like T^{growth:.2f}" + ("" if growth < LINEAR else ", as the length")
+    said += f"; depth grows like T^{growth:z.2f}" + ("" if growth < LINEAR else ", as the length")
     return Verdict(wrong is None and growth < LINEAR, growth, said)
