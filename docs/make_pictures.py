@@ -54,7 +54,7 @@ def abab() -> str:
 
 
 def resettable() -> str:
-    """The three patterns of a resettable counter, and what its registers hold after every letter."""
+    """The two patterns of a resettable counter, and what its registers hold after every letter."""
     built = glassformer.compile("resettable(3)", length=14, method="cascade")
     word = "++0++++0+00+++"
     trace = built.model.trace(built.tokens(built.machine.encode(word)[None]))
@@ -67,8 +67,8 @@ def resettable() -> str:
 
     cell, top, heading = 15, 96, ["", *word]
     side = len(heading) * cell
-    titles = ["layer 0: flat sum", "layer 1: last reset, earlier block", "layer 1: last reset, this block"]
-    patterns = [trace["blocks.0.attn.hook_pattern"][0, 0], *trace["blocks.1.attn.hook_pattern"][0]]
+    titles = ["layer 0: flat sum", "layer 1: the latest reset"]
+    patterns = [trace[f"blocks.{layer}.attn.hook_pattern"][0, 0] for layer in range(2)]
     drawn = [text(LEFT, 26, "resettable(3) reads " + word, 16, bold=True)]
     for i, (pattern, title) in enumerate(zip(patterns, titles, strict=True)):
         left = LEFT + 24 + i * (side + 40)
@@ -77,17 +77,17 @@ def resettable() -> str:
             middle = left + (t + 0.5) * cell
             drawn.append(text(middle, top - 6, letter or "▸", 12, "middle"))
             drawn.append(text(left - 8, top + (t + 0.5) * cell + 4, letter or "▸", 12, "middle"))
-    memory = np.where(held("b", "none 1") > 0.5, held("b", "earlier 1"), held("b", "nearby 1")).argmax(-1)
+    memory = held("b", "found 1").argmax(-1)
     counts = held("a", "count 1.1.1").argmax(-1)
     before = (memory + counts) % 3
     rows = {
         "+s before this letter, modulo 3": counts[1:],
-        "what the last reset before it wrote": memory[1:],
-        "the tile: their sum modulo 3": before[1:],
+        "what the latest reset wrote": memory[1:],
+        "their sum modulo 3": before[1:],
         "the state after the letter": np.array(built.run(word)[0]),
     }
     below, first = top + side + 44, LEFT + 250
-    step = (LEFT + 24 + 3 * side + 80 - first) / len(word)
+    step = (LEFT + 24 + 2 * side + 60 - first) / len(word)
     for t, letter in enumerate(word):
         drawn.append(
             text(first + (t + 0.5) * step, below, letter, 14, "middle", ORANGE if letter == "0" else BLUE, True)
@@ -98,7 +98,7 @@ def resettable() -> str:
             text(first + (t + 0.5) * step, below + 26 * r, str(value), 13, "middle") for t, value in enumerate(values)
         ]
     return page(
-        2 * LEFT + 24 + 3 * side + 80, below + 26 * len(rows) + 20, drawn, "The patterns of a resettable counter"
+        2 * LEFT + 24 + 2 * side + 60, below + 26 * len(rows) + 20, drawn, "The patterns of a resettable counter"
     )
 
 

@@ -14,9 +14,7 @@ from glassformer.errors import InputError
 
 @pytest.mark.parametrize(("pairs", "depth"), [(1, 1), (1, 4), (2, 1), (2, 3), (3, 3), (2, 6)])
 @pytest.mark.parametrize("length", [1, 9, 100, 256])
-def test_brackets_are_exact_in_three_layers_or_two_from_every_start(
-    pairs: int, depth: int, length: int
-) -> None:
+def test_brackets_are_exact_in_three_layers_or_two_from_every_start(pairs: int, depth: int, length: int) -> None:
     made = zoo.dyck(pairs=pairs, depth=depth)
     for start in {0, 1, len(made.states) // 2, len(made.states) - 2, len(made.states) - 1}:
         built = compile(replace(made, start=start), length, "dyck")

@@ -358,7 +358,7 @@ def circuit(
     changes: dict[Wire, float] = {}
     with progress_bar("cutting") as advance:
         if prune:
-            found = pruned(subject.model, tokens, kind, tolerance, seed, advance)
+            found = pruned(subject.model, tokens, kind, tolerance, seed, tell=advance)
         else:
             changes = effects(subject.model, tokens, kind, seed, tell=advance)
             found = [wire for wire, changed in changes.items() if changed > tolerance]

@@ -130,21 +130,25 @@ def prune(
     kind: str = "zero",
     tolerance: float = 0.0,
     seed: int = 0,
+    among: Sequence[Wire] | None = None,
     tell: Told = QUIET,
 ) -> list[Wire]:
-    """The wires that are left when, from the logits down, each is cut for good unless too many answers change."""
+    """The wires that are left when, from the logits down, each is cut for good unless too many answers change.
+
+    Where only those among some are in question, all others are cut to begin with.
+    """
     wiring, words = Wiring(model), len(tokens)
     instead, before = _instead(wiring, tokens, kind, seed), model(tokens)
-    cut = torch.zeros(len(wiring.writers), len(wiring.readers), dtype=torch.bool)
-    kept: list[Wire] = []
-    for number, wire in enumerate(reversed(wiring.wires), start=1):
+    wires, kept = wiring.wires if among is None else among, list[Wire]()
+    cut = wiring.cut(set(wiring.wires) - set(wires))
+    for number, wire in enumerate(reversed(wires), start=1):
         trial = cut | wiring.cut([wire])
         logits = wiring.run(tokens, trial.expand(words, -1, -1), instead)
         if changed(logits, before).double().mean() <= tolerance:
             cut = trial
         else:
             kept.append(wire)
-        tell(number, len(wiring.wires))
+        tell(number, len(wires))
     return kept[::-1]
 
 
