@@ -1,6 +1,7 @@
 """Words to try a machine with: all of a length, or random ones and those that break things.
 
-The nasty ones: one letter only, letters in turn, one rare letter in a sea of another, the machine's longest walk.
+The nasty ones: one letter only, letters in turn, one rare letter in a sea of another, one letter and from the middle on
+another, the machine's longest walk.
 The random ones: letters drawn alike, with very unequal frequency, in runs, or so that words go where few have been.
 """
 
@@ -62,16 +63,17 @@ def wanderings(
 
 
 def nasty_words(machine: Machine, length: int, rng: np.random.Generator) -> Iterator[Integer[np.ndarray, " length"]]:
-    """The longest walk; then constant, alternating and rare-letter words in turn, so that the first few have all."""
+    """The longest walk; then the others in turn, so that the first few have all."""
     k = len(machine.symbols)
     yield longest_walk(machine, length, rng)
     constant = [np.full(length, a) for a in range(k)]
-    alternating, rare, early = [], [], []
+    alternating, rare, early, halves = [], [], [], []
     for a, b in itertools.permutations(range(k), 2):
         alternating.append(np.resize([a, b], length))
         rare.append(_with_one(a, b, length, int(rng.integers(length))))
         early.append(_with_one(a, b, length, 0))
-    for kinds in itertools.zip_longest(constant, alternating, rare, early):
+        halves.append(np.repeat([a, b], [length - length // 2, length // 2]))
+    for kinds in itertools.zip_longest(constant, alternating, rare, early, halves):
         yield from (word for word in kinds if word is not None)
 
 
