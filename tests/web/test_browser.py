@@ -108,6 +108,10 @@ def test_a_machine_is_typed_stepped_hovered_silenced_and_trained(browser: Any, s
     page.click("#restore")
     page.click("#train")
     page.wait_for_function("() => document.querySelectorAll('canvas.attention').length === 2")
+    page.wait_for_function("() => document.querySelectorAll('table.heads').length === 2")
+    assert page.locator("table.heads").nth(1).locator("tbody tr").count() == 8
+    page.locator("table.heads").nth(1).get_by_role("button", name="1.2").click()
+    assert "layer=1&head=2" in page.url
     watched.shown("compared")
     watched.is_quiet(server.url)
 

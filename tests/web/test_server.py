@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from glassformer.web import jobs
 from glassformer.web.jobs import LONGEST_WORD, answer
 from glassformer.web.server import LARGEST_BODY, application
 from glassformer.web.workers import MOST_WAITING, TOO_MANY, Worker, Workers
@@ -38,6 +39,17 @@ def test_a_machine_and_a_word_are_looked_at_and_heads_silenced(server: Server) -
     trained = server.ask("/api/train").json()["trained"]
     assert len(trained["run"]["answers"]) == 5
     assert "trained" in server.ask(word="ab").json()
+    heads = server.ask("/api/heads").json()
+    assert [(each["job"], each["confidence"]) for each in heads["built"]["scores"][:1]] == [("look 1 back", 1.0)]
+    assert len(heads["trained"]["scores"]) == 8
+    assert heads["trained"]["length"] == heads["built"]["length"] == 16
+
+
+def test_heads_are_not_scored_where_words_are_too_short_or_the_model_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    parity = ASKED | {"spec": "parity", "word": ""}
+    assert json.loads(answer("heads", json.dumps(parity | {"length": 2}))[1])["built"] == {"refused": "short"}
+    monkeypatch.setattr(jobs, "MOST_HEAD_WORK", 1)
+    assert json.loads(answer("heads", json.dumps(parity | {"length": 9}))[1])["built"] == {"refused": "large"}
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,13 @@ from glassformer.automata.words import longest_walk
 from glassformer.compiler import Built, compile, verify
 from glassformer.learn import Architecture, Following, Settings, evaluate, train
 from glassformer.learn.trainer import Trained
-from glassformer.measure import score_heads
 from glassformer.report.chart import Panel, draw_charts
-from glassformer.studies.looking import Seen, built_seen, class_seen, machine_seen, word_seen
+from glassformer.studies.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
 from glassformer.studies.subject import Subject, open_subject, subject_of
 
 Told = Callable[[str, int, int], None]
+HEADS_WORDS: Final = 64
+"""Words on which heads are scored."""
 STAGES: Final = ("class", "built", "verified", "trained", "compared")
 
 
@@ -71,7 +72,8 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told)
         found["trained"] |= {"layers": scale.layers, "length": scale.length, "parameters": _parameters(subject)}
         yield found
         tell("compared", 0, 1)
-        found["heads"] = {"built": _heads(subject_of(built), scale), "trained": _heads(subject, scale)}
+        both = {"built": subject_of(built), "trained": subject}
+        found["heads"] = {who: heads_seen(each, HEADS_WORDS, scale.length) for who, each in both.items()}
         found["breaks"] = _breaks(built, trained, tests, scale)
         yield found
 
@@ -105,13 +107,6 @@ def _trained(task: Following, tests: dict[str, Following], folder: Path, scale: 
 
 def _parameters(subject: Subject) -> int:
     return subject.model.parameter_count()
-
-
-def _heads(subject: Subject, scale: Scale) -> list[Seen]:
-    """What each head does, by its patterns."""
-    tokens = subject.words(64, min(scale.length, subject.model.config.context - 1)).tokens
-    keys = ("layer", "head", "job", "confidence", "matters")
-    return [{key: getattr(score, key) for key in keys} for score in score_heads(subject.model, tokens)]
 
 
 def _breaks(built: Built, trained: Trained, tests: dict[str, Following], scale: Scale) -> Seen:

@@ -18,6 +18,8 @@ from glassformer.algebra import Limits, classify
 from glassformer.automata import Machine
 from glassformer.compiler import Built, describe
 from glassformer.errors import InputError
+from glassformer.measure import score_heads
+from glassformer.measure.heads import HeadScore
 from glassformer.nn import Transformer
 from glassformer.nn.trace import HookPoint, Look
 from glassformer.report.cascade import draw_cascade
@@ -95,6 +97,27 @@ def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = ()
         "heads": [shape.heads for shape in model.config.blocks],
         "patterns": [[_packed(head) for head in seen[name][0]] if name in seen else [] for name in _patterns(model)],
         "stream": [_rounded(each[0]) for each in layers] if stream else None,
+    }
+
+
+def heads_seen(subject: Subject, words: int, length: int) -> Seen:
+    """What each head does on words of so many letters, by its patterns, and how much it matters."""
+    tokens = subject.words(words, min(length, subject.model.config.context - 1)).tokens
+    scores = [_head_seen(score, subject) for score in score_heads(subject.model, tokens)]
+    return {"scores": scores, "words": len(tokens), "length": tokens.shape[1] - 1}
+
+
+def _head_seen(score: HeadScore, subject: Subject) -> Seen:
+    others = {name: value for name, value in score.scores.items() if name != score.job}
+    second = max(others, key=lambda name: others[name])
+    return {
+        "layer": score.layer,
+        "head": score.head,
+        "job": score.job,
+        "at": None if score.at is None else [subject.names[token] for token in score.at],
+        "confidence": score.confidence,
+        "matters": score.matters,
+        "second": {"job": second, "score": others[second]},
     }
 
 

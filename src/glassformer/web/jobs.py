@@ -20,7 +20,7 @@ from glassformer.compiler import Built, compile
 from glassformer.compiler.build import METHODS
 from glassformer.errors import InputError
 from glassformer.learn import Architecture, Following, Settings, train
-from glassformer.studies.looking import Seen, built_seen, class_seen, machine_seen, word_seen
+from glassformer.studies.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
 from glassformer.studies.subject import Subject, open_subject, subject_of
 
 LONGEST_SPEC: Final = 400
@@ -31,6 +31,13 @@ MOST_STATES: Final = 256
 MOST_SILENT: Final = 64
 MOST_STREAM: Final = 200_000
 """Numbers of the residual stream that are sent; beyond, registers are not shown."""
+MOST_HEAD_WORK: Final = 4 * 10**10
+"""Weights × tokens × heads that are gone through to score heads; some ten seconds."""
+HEADS_WORDS: Final = 64
+"""Words on which heads are scored; larger models get fewer, and at least so many:"""
+FEWEST_WORDS: Final = 8
+FEWEST_TOKENS: Final = 4
+LONGEST_SCORED: Final = 64
 TRAINED: Final = Settings(steps=300, evaluate_every=300)
 SHAPE: Final = Architecture(layers=2, width=32, heads=4)
 TRAINED_ON: Final = 16
@@ -101,10 +108,7 @@ def look(told: Any) -> Seen:
     """A machine, its class, the model that is built for it, and one word in it; beside it the trained one, if any."""
     asked = Request.of(told)
     machine = asked.machine()
-    letters = len(machine.one_word(asked.word))
-    if letters > LONGEST_WORD:
-        raise InputError(f"the word has {letters:,} letters; the page shows up to {LONGEST_WORD}")
-    built = _built(asked.spec, asked.file, asked.method, max(asked.length, letters, 1))
+    built = _built(asked.spec, asked.file, asked.method, _built_for(asked))
     found = {
         "machine": machine_seen(machine, asked.spec),
         "class": _class(asked.spec, asked.file, asked.length),
@@ -112,11 +116,19 @@ def look(told: Any) -> Seen:
     }
     if (key := (asked.spec, asked.file)) in _TRAINED:
         subject, about = _TRAINED[key]
-        if letters < subject.model.config.context:
+        if len(machine.one_word(asked.word)) < subject.model.config.context:
             within = [pair for pair in asked.without if pair[0] < len(subject.model.blocks)]
             silent = [pair for pair in within if pair[1] < subject.model.config.blocks[pair[0]].heads]
             found["trained"] = {**about, "run": _run(subject, asked.word, silent)}
     return found
+
+
+def _built_for(asked: Request) -> int:
+    """The longest word that the built model must take."""
+    letters = len(asked.machine().one_word(asked.word))
+    if letters > LONGEST_WORD:
+        raise InputError(f"the word has {letters:,} letters; the page shows up to {LONGEST_WORD}")
+    return max(asked.length, letters)
 
 
 def learn(told: Any) -> Seen:
@@ -139,6 +151,29 @@ def learn(told: Any) -> Seen:
     return look(told)
 
 
+def heads(told: Any) -> Seen:
+    """What the heads of the built model do, and those of the trained one, if any: as `measure heads` says it."""
+    asked = Request.of(told)
+    found = {"built": _heads(asked.spec, asked.file, asked.method, _built_for(asked))}
+    if (key := (asked.spec, asked.file)) in _TRAINED:
+        found["trained"] = _scored(_TRAINED[key][0], TRAINED_ON)
+    return found
+
+
+def _scored(subject: Subject, length: int) -> Seen:
+    """The scores of all heads, on as many words as there is time for; none if words are too short to tell heads apart,
+    or the model is too large to be gone through once for every head.
+    """
+    tokens = min(length + 1, subject.model.config.context)
+    count = sum(shape.heads for shape in subject.model.config.blocks)
+    words = min(HEADS_WORDS, MOST_HEAD_WORK // (subject.model.parameter_count() * tokens * (count + 1)))
+    if tokens < FEWEST_TOKENS:
+        return {"refused": "short"}
+    if words < FEWEST_WORDS:
+        return {"refused": "large"}
+    return heads_seen(subject, words, length)
+
+
 MOST_KEPT: Final = 8
 _TRAINED: dict[tuple[str, tuple[str, str] | None], tuple[Subject, Seen]] = {}
 
@@ -146,6 +181,11 @@ _TRAINED: dict[tuple[str, tuple[str, str] | None], tuple[Subject, Seen]] = {}
 @lru_cache(maxsize=MOST_KEPT)
 def _built(spec: str, file: tuple[str, str] | None, method: str, length: int) -> Built:
     return compile(Request(spec, method, length, "", (), file).machine(), length, method)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _heads(spec: str, file: tuple[str, str] | None, method: str, length: int) -> Seen:
+    return _scored(subject_of(_built(spec, file, method, length)), min(length, LONGEST_SCORED))
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -159,7 +199,7 @@ def _run(subject: Subject, word: str, without: Any) -> Seen:
     return word_seen(subject, word, without, stream=blocks * width * letters <= MOST_STREAM)
 
 
-JOBS: Final = {"look": look, "train": learn}
+JOBS: Final = {"look": look, "train": learn, "heads": heads}
 
 
 def answer(job: str, body: str) -> tuple[int, str]:

@@ -28,7 +28,7 @@ LARGEST_BODY: Final = 1_100_000
 HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 MOST_FIGURES: Final = 200
-SECONDS: Final = {"look": 20.0, "train": 90.0}
+SECONDS: Final = {"look": 20.0, "train": 90.0, "heads": 40.0}
 """The most that each kind of request may take."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

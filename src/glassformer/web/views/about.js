@@ -1,4 +1,4 @@
-// What is known without looking at a word: class, cascade, certificate, what the heads do, where the trained one breaks.
+// What is known without looking at a word: class, cascade, certificate, where the trained one breaks.
 
 import { drawing, h, table } from "./dom.js";
 import { percent, say } from "./words.js";
@@ -49,12 +49,4 @@ export function renderBreaks({ model, el }) {
   el.replaceChildren(
     table([say(model, "test"), say(model, "trained"), say(model, "built")], rows),
     drawing(breaks.drawing, say(model, "breaks")));
-}
-
-export function renderHeads({ model, el }) {
-  const heads = model.get("heads");
-  if (!heads) return el.replaceChildren();
-  const columns = ["layer", "head", "job", "confidence", "matters"].map((key) => say(model, key));
-  el.replaceChildren(...["built", "trained"].map((who) => h("div", {}, h("h3", {}, say(model, who)), table(columns,
-    heads[who].map((each) => [each.layer, each.head, each.job, each.confidence.toFixed(2), percent(each.matters)])))));
 }

@@ -6,14 +6,15 @@ import { renderMachine } from "./machine.js";
 import { renderWord } from "./word.js";
 import { renderAttention } from "./attention.js";
 import { renderInside } from "./inside.js";
-import { renderBreaks, renderBuilt, renderClass, renderHeads, renderTrained } from "./about.js";
+import { renderHeads } from "./heads.js";
+import { renderBreaks, renderBuilt, renderClass, renderTrained } from "./about.js";
 
 export const DEFAULTS = {
   language: "en", theme: "", layer: 0, head: 0, position: 1, temperature: 1, without: [],
 };
 
-const WHOLE = ["language", "theme", "machine", "class", "built", "trained", "verified", "heads", "breaks", "message"];
-const PARTS = ["position", "layer", "head", "temperature", "without"];
+const WHOLE = ["language", "theme", "machine", "class", "built", "trained", "verified", "breaks", "message"];
+const PARTS = ["position", "layer", "head", "temperature", "without", "heads"];
 
 export function render({ model, el }) {
   for (const [name, value] of Object.entries(DEFAULTS)) if (model.get(name) === undefined) model.set(name, value);
@@ -39,6 +40,7 @@ function compose(model, el) {
   };
   const section = (title, ...content) => h("section", { "aria-label": title }, h("h2", {}, title), content);
   const has = (name) => Boolean(model.get(name));
+  const live = model.get("live") !== false;
   const both = (render, follows) => h("div", { class: "both" }, ["built", "trained"].filter(has).map((who) =>
     h("div", {}, h("h3", {}, say(model, who)), view(render, follows, { who }))));
   el.classList.add("glassformer");
@@ -57,9 +59,9 @@ function compose(model, el) {
     has("built") && section(say(model, "attention"), view(controls, ["layer", "head", "without"]),
       both(renderAttention, ["layer", "head", "position"])),
     has("built") && section(say(model, "inside"), view(temperature, []), both(renderInside, ["position", "temperature"])),
-    has("heads") && section(say(model, "headsTable"), view(renderHeads, [])),
+    (has("heads") || (live && has("built"))) && section(say(model, "headsTable"), view(renderHeads, ["heads"])),
     has("breaks") && section(say(model, "breaks"), view(renderBreaks, [])),
-    model.get("live") === false && h("p", { class: "note" }, say(model, "fixed")),
+    !live && h("p", { class: "note" }, say(model, "fixed")),
   ].filter(Boolean));
   for (const each of views) each.draw();
   if (focused) document.getElementById(focused)?.focus();

@@ -13,6 +13,7 @@ const form = h("div");
 const page = h("main", { id: "content" });
 const figures = h("div");
 let last = 0;
+let scored = "";
 
 async function ask(path, body) {
   const answer = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
@@ -33,7 +34,7 @@ async function look(path = "/api/look", extra = {}) {
   try {
     const found = await ask(path, request(extra));
     if (mine !== last) return;
-    for (const name of ["machine", "class", "built", "trained", "verified", "heads", "breaks"]) model.set(name, found[name] ?? null);
+    for (const name of ["machine", "class", "built", "trained"]) model.set(name, found[name] ?? null);
     const tokens = found.built.run.tokens.length;
     if (model.get("position") === undefined || model.get("position") >= tokens) model.set("position", tokens - 1);
     const deepest = Math.max(found.built.run.heads.length, found.trained?.run.heads.length ?? 0);
@@ -42,6 +43,21 @@ async function look(path = "/api/look", extra = {}) {
     if (mine === last) model.set("message", say(model, "failed", { message: error.message }));
   }
   if (mine === last) page.removeAttribute("aria-busy");
+  model.save_changes();
+  if (mine === last && !model.get("message")) await scoreHeads();
+}
+
+// Heads are scored once for each pair of models, whatever the word.
+async function scoreHeads() {
+  const { spec, file, method, length, word } = request();
+  const mine = JSON.stringify([spec, file, method, Math.max(length, model.get("built").run.tokens.length - 1), Boolean(model.get("trained"))]);
+  if (mine === scored) return;
+  scored = mine;
+  model.set("heads", null);
+  model.save_changes();
+  const found = await ask("/api/heads", { spec, file, method, length, word }).catch(() => ({ built: { refused: "large" } }));
+  if (mine !== scored) return;
+  model.set("heads", found);
   model.save_changes();
 }
 
