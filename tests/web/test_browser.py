@@ -1,32 +1,19 @@
 """The views in a real browser: the served page and the report, with the mouse and the keyboard, and no error."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from browsing import Watched, skip_without_a_browser
 from glassformer.automata import machine
 from glassformer.studies.explaining import Scale, explain
 from glassformer.web.page import report_page
 from serving import Server
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-KEPT = Path(__file__).parents[2] / "screenshots"
-if not CHROMIUM and os.environ.get("GLASSFORMER_BROWSER") != "required":
-    pytest.skip("there is no Chromium here to look at the page with", allow_module_level=True)
-sync_api = pytest.importorskip("playwright.sync_api")
+skip_without_a_browser()
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 @pytest.fixture(scope="module")
@@ -37,33 +24,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     yield made
     made.process.terminate()
     made.process.wait()
-
-
-class Watched:
-    """A page, what it complains about, and whom it asks."""
-
-    def __init__(self, browser: Any, width: int = 1280) -> None:
-        self.page = browser.new_page(viewport={"width": width, "height": 900})
-        self.page.set_default_timeout(60_000)
-        self.complaints: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-
-    def shown(self, name: str) -> None:
-        """Keep a picture, to be looked at by whoever changes a view."""
-        KEPT.mkdir(exist_ok=True)
-        self.page.screenshot(path=KEPT / f"{name}.png", full_page=True)
-
-    def is_quiet(self, own: str) -> None:
-        """No error, and nothing asked of anybody else."""
-        assert self.complaints == []
-        assert [url for url in self.asked if not url.startswith((own, "data:"))] == []
-
-    def fits(self) -> bool:
-        """Nothing sticks out to the side."""
-        return bool(self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
 
 
 def strip(page: Any, row: int) -> list[str]:
@@ -124,7 +84,7 @@ def test_a_link_brings_everything_back_in_both_languages_light_and_dark(browser:
     page.wait_for_selector("canvas.attention")
     assert page.locator("h2").first.inner_text() == "오토마톤"
     assert page.locator("td.now").first.inner_text() == "1"
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate("document.body.dataset.theme") == "dark"
     assert page.locator("#layer").input_value() == "1"
     assert watched.fits()
     watched.shown("korean-dark-400")

@@ -62,7 +62,7 @@ def test_every_word_that_a_view_says_is_known() -> None:
 def test_every_stage_adds_to_what_is_known(tmp_path: Path) -> None:
     stages = [set(found) for found in explain(machine("parity"), "parity", tmp_path, TINY, lambda *_: None)]
     assert [len(stage) for stage in stages] == sorted({len(stage) for stage in stages})
-    assert {"machine", "class", "built", "verified", "trained", "heads", "breaks"} <= stages[-1]
+    assert {"machine", "classified", "built", "verified", "trained", "heads", "breaks"} <= stages[-1]
     *_, again = explain(machine("parity"), "parity", tmp_path, TINY, lambda *_: None)  # nothing is trained again
     assert set(again["breaks"]["accuracy"]["built"].values()) == {1.0}
     assert again["verified"]["wrong"] == 0

@@ -30,6 +30,7 @@ from glassformer.algebra.holonomy import Component, Holonomy, holonomy, merged
 from glassformer.algebra.limits import Watch
 from glassformer.automata import Semiautomaton
 from glassformer.automata.semiautomaton import Word
+from glassformer.shown import Shown
 
 Over: TypeAlias = Integer[np.ndarray, "word position"]
 WithStart: TypeAlias = Integer[np.ndarray, "word position+1"]
@@ -78,7 +79,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Cascade:
+class Cascade(Shown):
     """The levels of a machine, and what joins them: the tiles of each set, and the level it stands on."""
 
     decomposition: Holonomy

@@ -66,7 +66,7 @@ def summary(found: dict[str, Any], folder: Path) -> dict[str, Any]:
     built = {key: found["built"][key] for key in ("theorem", "method", "layers", "exact_length", "parameters")}
     return {
         "report": str(folder / REPORT),
-        "complexity": found["class"]["complexity"],
+        "complexity": found["classified"]["complexity"],
         "built": built,
         "verified": found["verified"],
         "trained": {key: found["trained"][key] for key in ("accuracy", "steps")} if "trained" in found else None,
@@ -78,7 +78,7 @@ def in_words(found: dict[str, Any]) -> list[str]:
     """The report in a few lines."""
     built, verified = found["built"], found["verified"]
     lines = [
-        f"{found['machine']['spec']}: {found['class']['complexity'] or 'class not decided'}",
+        f"{found['machine']['spec']}: {found['classified']['complexity'] or 'class not decided'}",
         f"built: {built['theorem']}; {built['layers']} layers, exact up to {built['exact_length']} letters, "
         f"{verified['wrong']} of {verified['positions']:,} states wrong",
     ]

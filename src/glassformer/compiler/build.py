@@ -29,6 +29,7 @@ from glassformer.compiler.log_depth import log_depth
 from glassformer.compiler.stream import Program, Register, refuse_if_too_large
 from glassformer.errors import InputError, whole_number
 from glassformer.nn import Transformer, files
+from glassformer.shown import Shown
 from glassformer.wording import counted
 
 NUMBERS_AT_ONCE: Final = 2**25
@@ -47,7 +48,7 @@ METHODS: Final[dict[str, Callable[[Machine, int], Program]]] = {
 
 
 @dataclass(frozen=True)
-class Built:
+class Built(Shown):
     """A transformer made by a theorem, the machine it follows, and what it promises."""
 
     model: Transformer

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.shown import Shown
 
 NamesFilter: TypeAlias = "str | Sequence[str] | Callable[[str], bool] | None"
 
@@ -89,7 +90,7 @@ UNSEEN = Here(None)
 
 
 @dataclass(frozen=True)
-class Trace(Mapping[str, Tensor]):
+class Trace(Mapping[str, Tensor], Shown):
     """Every named activation of one run, with the tokens that went in and the logits that came out."""
 
     tokens: Int[Tensor, "batch pos"] | Float[Tensor, "batch pos width"]

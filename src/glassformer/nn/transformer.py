@@ -24,6 +24,7 @@ from glassformer.nn import positions
 from glassformer.nn.attention import Apart, Attention, Residual, affine
 from glassformer.nn.config import ADDED_POSITIONS, BlockShape, Config
 from glassformer.nn.trace import UNSEEN, Here, Hook, Look, NamesFilter, Trace, edits_by_name, select
+from glassformer.shown import Shown
 
 Tokens: TypeAlias = Int[Tensor, "batch pos"]
 Logits: TypeAlias = Float[Tensor, "batch pos output"]
@@ -233,7 +234,7 @@ class Unembed(nn.Module):
         return affine(x, self.W_U, self.b_U)
 
 
-class Transformer(nn.Module):
+class Transformer(nn.Module, Shown):
     """tokens [batch, pos], or vectors [batch, pos, width] in their place → logits [batch, pos, output]."""
 
     def __init__(self, config: Config) -> None:

@@ -51,7 +51,7 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told)
     """All that is known after each stage; models are kept in the folder, and training goes on from what is there."""
     found: Seen = {"machine": machine_seen(machine, spec), "live": False}
     tell("class", 0, 1)
-    found["class"] = class_seen(machine, spec, scale.length, Limits(seconds=scale.seconds))
+    found["classified"] = class_seen(machine, spec, scale.length, Limits(seconds=scale.seconds))
     yield found
     tell("built", 0, 1)
     built = compile(machine, 2 * scale.length)

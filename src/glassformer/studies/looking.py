@@ -22,6 +22,7 @@ from glassformer.measure import score_heads
 from glassformer.measure.heads import HeadScore
 from glassformer.nn import Transformer
 from glassformer.nn.trace import HookPoint, Look
+from glassformer.report.automaton import layout
 from glassformer.report.cascade import draw_cascade
 from glassformer.studies.subject import Subject
 
@@ -36,7 +37,8 @@ QUICK: Final = Limits(elements=20_000, images=2_000, rows=100_000, seconds=2.0)
 
 
 def machine_seen(machine: Machine, spec: str) -> Seen:
-    """States, letters, and where they lead."""
+    """States, letters, where they lead, and where all of it is drawn, if it can be."""
+    drawn = layout(machine)
     return {
         "spec": spec,
         "states": list(machine.states),
@@ -44,6 +46,7 @@ def machine_seen(machine: Machine, spec: str) -> Seen:
         "delta": machine.delta.tolist(),
         "start": int(machine.start),
         "outputs": [output if isinstance(output, bool) else str(output) for output in machine.outputs],
+        "layout": None if drawn is None else drawn.to_json(),
     }
 
 

@@ -26,6 +26,12 @@ def script(entry: str) -> str:
 
 
 @cache
+def module(entry: str) -> str:
+    """The same as a module for anywidget, which renders by what it exports."""
+    return f"{script(entry)}\nexport default {{ render: glassformer.render }};\n"
+
+
+@cache
 def style() -> str:
     """The one sheet."""
     return (VIEWS / "style.css").read_text()

@@ -111,7 +111,7 @@ def look(told: Any) -> Seen:
     built = _built(asked.spec, asked.file, asked.method, _built_for(asked))
     found = {
         "machine": machine_seen(machine, asked.spec),
-        "class": _class(asked.spec, asked.file, asked.length),
+        "classified": _class(asked.spec, asked.file, asked.length),
         "built": {**built_seen(built), "run": _run(subject_of(built), asked.word, asked.without)},
     }
     if (key := (asked.spec, asked.file)) in _TRAINED:
@@ -156,11 +156,11 @@ def heads(told: Any) -> Seen:
     asked = Request.of(told)
     found = {"built": _heads(asked.spec, asked.file, asked.method, _built_for(asked))}
     if (key := (asked.spec, asked.file)) in _TRAINED:
-        found["trained"] = _scored(_TRAINED[key][0], TRAINED_ON)
+        found["trained"] = scored(_TRAINED[key][0], TRAINED_ON)
     return found
 
 
-def _scored(subject: Subject, length: int) -> Seen:
+def scored(subject: Subject, length: int) -> Seen:
     """The scores of all heads, on as many words as there is time for; none if words are too short to tell heads apart,
     or the model is too large to be gone through once for every head.
     """
@@ -185,7 +185,7 @@ def _built(spec: str, file: tuple[str, str] | None, method: str, length: int) ->
 
 @lru_cache(maxsize=MOST_KEPT)
 def _heads(spec: str, file: tuple[str, str] | None, method: str, length: int) -> Seen:
-    return _scored(subject_of(_built(spec, file, method, length)), min(length, LONGEST_SCORED))
+    return scored(subject_of(_built(spec, file, method, length)), min(length, LONGEST_SCORED))
 
 
 @lru_cache(maxsize=MOST_KEPT)

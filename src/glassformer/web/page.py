@@ -21,7 +21,7 @@ HTML = """<!doctype html>
 <style>
 {style}</style>
 </head>
-<body>
+<body class="glassformer-root">
 <main id="page"><noscript>This report is drawn by the script that lies in it: allow scripts to see it.</noscript></main>
 <script type="application/json" id="values">{values}</script>
 <script>

@@ -45,7 +45,7 @@ PAGE: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Glassformer</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/views/style.css">
 <script type="module" src="/views/live.js"></script></head>
-<body><noscript>This page needs scripts.</noscript></body></html>
+<body class="glassformer-root"><noscript>This page needs scripts.</noscript></body></html>
 """
 
 

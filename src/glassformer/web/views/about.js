@@ -4,7 +4,7 @@ import { drawing, h, table } from "./dom.js";
 import { percent, say } from "./words.js";
 
 export function renderClass({ model, el }) {
-  const found = model.get("class");
+  const found = model.get("classified");
   if (!found) return el.replaceChildren();
   const groups = Object.entries(found.groups).map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(", ");
   const depths = Object.entries(found.depth).map(([name, layers]) => `${name} ${layers ?? say(model, "unknown")}`).join(", ");

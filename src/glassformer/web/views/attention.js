@@ -58,14 +58,14 @@ export function renderAttention({ model, el, who }) {
     at = [Math.max(0, Math.min(n - 1, at[0] + down)), Math.max(0, Math.min(n - 1, at[1] + right))];
     tell(...at);
   });
-  draw(model.get("position"), null);
   el.replaceChildren(canvas, readout);
+  draw(model.get("position"), null);
 }
 
 function paint(canvas, { pattern, n, cell, edge, labels, tokens, ratio, q, k }) {
   const pen = canvas.getContext("2d");
-  const [paper, ink, dark] = [colour("paper"), colour("ink"), rgb(colour("blue"))];
-  const light = rgb(colour("empty"));
+  const [paper, ink, orange] = ["paper", "ink", "orange"].map((name) => colour(canvas, name));
+  const [light, dark] = ["empty", "blue"].map((name) => rgb(colour(canvas, name)));
   pen.setTransform(1, 0, 0, 1, 0, 0);
   pen.fillStyle = paper;
   pen.fillRect(0, 0, canvas.width, canvas.height);
@@ -91,7 +91,7 @@ function paint(canvas, { pattern, n, cell, edge, labels, tokens, ratio, q, k }) 
       pen.fillText(words, edge / 2, edge + (i + 0.5) * cell);
     });
   }
-  pen.strokeStyle = colour("orange");
+  pen.strokeStyle = orange;
   pen.lineWidth = 2;
   if (q !== null && q < n) pen.strokeRect(edge + 1, edge + q * cell, cell * n - 2, Math.max(cell, 2));
   if (k !== null) pen.strokeRect(edge + k * cell, edge + q * cell, Math.max(cell, 3), Math.max(cell, 3));

@@ -32,6 +32,7 @@ export function table(heads, rows, attributes) {
   return h("div", { class: "scrolls" }, h("table", attributes, head, body));
 }
 
-export function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim() || "#000";
+// A colour of the sheet, as it is where an element stands: light or dark.
+export function colour(element, name) {
+  return getComputedStyle(element).getPropertyValue(`--${name}`).trim() || "#000000";
 }

@@ -1,4 +1,4 @@
-// The whole page, out of the views: render({ model, el }) as anywidget wants it. The model may be a Store or a widget's.
+// The whole page, out of the views. Each takes { model, el } as in anywidget; the model may be a Store or a widget's.
 
 import { h } from "./dom.js";
 import { LANGUAGES, say } from "./words.js";
@@ -13,25 +13,30 @@ export const DEFAULTS = {
   language: "en", theme: "", layer: 0, head: 0, position: 1, temperature: 1, without: [],
 };
 
-const WHOLE = ["language", "theme", "machine", "class", "built", "trained", "verified", "breaks", "message"];
+const WHOLE = ["language", "theme", "machine", "classified", "built", "trained", "verified", "breaks", "message"];
 const PARTS = ["position", "layer", "head", "temperature", "without", "heads"];
 
-export function render({ model, el }) {
+// Light or dark is said on the nearest root around the views, or on their own element: a notebook has no other.
+export function renderExplorer({ model, el, theme = "" }) {
   for (const [name, value] of Object.entries(DEFAULTS)) if (model.get(name) === undefined) model.set(name, value);
+  const root = el.closest(".glassformer-root") ?? el;
+  root.classList.add("glassformer-root");
   let views = [];
   const build = () => {
-    document.documentElement.dataset.theme = model.get("theme") ?? "";
+    root.dataset.theme = model.get("theme") || theme;
     views = compose(model, el);
   };
-  for (const name of WHOLE) model.on(`change:${name}`, build);
-  for (const name of PARTS) {
-    model.on(`change:${name}`, () => views.filter((view) => view.follows.includes(name)).forEach((view) => view.draw()));
-  }
+  const heard = [
+    ...WHOLE.map((name) => [`change:${name}`, build]),
+    ...PARTS.map((name) => [`change:${name}`, () => views.filter((view) => view.follows.includes(name)).forEach((view) => view.draw())]),
+  ];
+  for (const [event, listener] of heard) model.on(event, listener);
   build();
+  return () => heard.forEach(([event, listener]) => model.off(event, listener));
 }
 
 function compose(model, el) {
-  const focused = document.activeElement?.id;
+  const focused = el.getRootNode().activeElement?.id;
   const views = [];
   const view = (render, follows, extra) => {
     const place = h("div", { class: "view" });
@@ -64,7 +69,7 @@ function compose(model, el) {
     !live && h("p", { class: "note" }, say(model, "fixed")),
   ].filter(Boolean));
   for (const each of views) each.draw();
-  if (focused) document.getElementById(focused)?.focus();
+  if (focused) el.querySelector(`#${CSS.escape(focused)}`)?.focus();
   return views;
 }
 
@@ -119,5 +124,3 @@ function temperature({ model, el }) {
       model.save_changes();
     } }), " ", number));
 }
-
-export default { render };

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { Store, fromLink, toLink } from "./store.js";
 import { say } from "./words.js";
-import { render } from "./explorer.js";
+import { renderExplorer } from "./explorer.js";
 
 const ASKED = { spec: "regex:(ab)*", method: "auto", length: 32, word: "abba" };
 const METHODS = ["auto", "log", "cascade", "gridworld", "dyck"];
@@ -34,7 +34,7 @@ async function look(path = "/api/look", extra = {}) {
   try {
     const found = await ask(path, request(extra));
     if (mine !== last) return;
-    for (const name of ["machine", "class", "built", "trained"]) model.set(name, found[name] ?? null);
+    for (const name of ["machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
     const tokens = found.built.run.tokens.length;
     if (model.get("position") === undefined || model.get("position") >= tokens) model.set("position", tokens - 1);
     const deepest = Math.max(found.built.run.heads.length, found.trained?.run.heads.length ?? 0);
@@ -123,7 +123,7 @@ addEventListener("hashchange", () => {
 
 const shell = h("div", { class: "glassformer" }, h("a", { class: "skip", href: "#content" }, say(model, "skip")), form);
 document.body.replaceChildren(shell, page, h("div", { class: "glassformer" }, figures));
-render({ model, el: page });
+renderExplorer({ model, el: page });
 fields();
 gallery();
 fetch("/api/known").then((answer) => answer.json()).then((known) => {

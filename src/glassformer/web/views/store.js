@@ -1,4 +1,4 @@
-// What the page knows, in the shape of anywidget's model: get, set, on("change:name"), save_changes.
+// What the page knows, in the shape of anywidget's model: get, set, on("change:name"), off, save_changes.
 
 export class Store {
   constructor(values) {
@@ -19,6 +19,10 @@ export class Store {
 
   on(event, listener) {
     this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
+  }
+
+  off(event, listener) {
+    this.listeners.set(event, (this.listeners.get(event) ?? []).filter((each) => each !== listener));
   }
 
   save_changes() {
