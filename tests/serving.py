@@ -22,6 +22,7 @@ class Server:
             self.port = tried.getsockname()[1]
         command = [sys.executable, "-m", "glassformer", "serve", str(folder), "--port", str(self.port)]
         self.process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        self.folder = folder
         self.url = f"http://127.0.0.1:{self.port}"
         for _ in range(600):
             try:

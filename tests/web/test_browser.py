@@ -11,6 +11,7 @@ from glassformer.automata import machine
 from glassformer.studies.explaining import Scale, explain
 from glassformer.web.page import report_page
 from serving import Server
+from studied import STUDIED, write
 
 skip_without_a_browser()
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -112,9 +113,66 @@ def test_mistakes_and_uploads_are_answered_on_the_page(browser: Any, server: Ser
     )
     page.set_input_files("#upload", machine_file)
     page.wait_for_function("() => document.querySelector('svg.machine')?.innerHTML.includes('down')")
-    page.locator("summary").last.click()
+    watched.is_quiet(server.url)
+
+
+def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: Any, server: Server) -> None:
+    watched = Watched(browser)
+    page = watched.page
+    page.goto(f"{server.url}/#view=evolution")
+    assert page.locator("pre").inner_text() == "glassformer evolve --quick"  # it was not run yet
+    write(server.folder, *STUDIED)
+    page.goto("about:blank")
+    page.goto(f"{server.url}/#view=evolution")
+    page.locator("svg.chart").first.hover()
+    assert "LM, its token" in page.locator(".readout").first.inner_text()
+    page.locator("svg.chart").nth(1).focus()
+    page.keyboard.press("ArrowRight")
+    assert "MLM and MT 0.2" in page.locator(".readout").nth(1).inner_text()
+    assert page.get_by_text("S3.2").count() == 1
+    watched.shown("evolution")
+    page.click("#view-superposition")
+    assert "view=superposition" in page.url
+    page.locator("svg.chart").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "8 features are kept; parts seen most often: 0.50 × 8" in page.locator(".readout").first.inner_text()
+    page.locator("svg.chart").nth(1).focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator(".readout").nth(1).inner_text().endswith("left out")
+    watched.shown("superposition")
+    page.click("#view-lineage")
+    page.get_by_role("button", name="reverse").click()
+    assert page.locator(".matrix tbody th").first.inner_text() == "<i>dot</i>"
+    page.locator(".matrix td").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert "additive on reverse: seeds 0.950, 0.950" in page.locator(".readout").first.inner_text()
+    page.select_option("#lineage-host", "block")
+    assert page.locator(".matrix tbody tr").count() == 1
+    watched.shown("lineage")
+    page.click("#view-figures")
     page.wait_for_selector("figure img")
     watched.is_quiet(server.url)
+
+
+def test_a_function_is_approximated_and_what_is_too_large_is_said(browser: Any, server: Server) -> None:
+    watched = Watched(browser, 400)
+    page = watched.page
+    page.goto(f"{server.url}/#view=approximation&function=mix&n=2&cells=4&language=ko&theme=dark")
+    page.wait_for_selector("svg.chart")
+    assert page.locator("svg.chart").count() == 4
+    page.locator("svg.chart").first.focus()
+    page.keyboard.press("End")
+    assert "X의 첫 성분 1" in page.locator(".readout").first.inner_text()
+    assert watched.fits()
+    watched.shown("approximation-korean-dark-400")
+    watched.is_quiet(server.url)
+    page.select_option("#cells", "64")
+    page.select_option("#n", "4")
+    page.click("#approximate")
+    page.wait_for_selector("[role=alert]")
+    assert "4,000" in page.locator("[role=alert]").inner_text()
+    assert "cells=64" in page.url
 
 
 def test_a_long_word_stays_smooth(browser: Any, server: Server) -> None:

@@ -113,6 +113,8 @@ def test_no_path_leaves_the_folder(server: Server) -> None:
         "/views/..%2Fserver.py",
         "/views/nothing.js",
         "/figures//etc/passwd",
+        "/studies/secret.txt",
+        "/studies/..%2Flineage.json",
     ):
         assert httpx.get(server.url + path).status_code == 404, path
 

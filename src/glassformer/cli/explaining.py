@@ -94,11 +94,15 @@ def in_words(found: dict[str, Any]) -> list[str]:
 @app.command()
 def serve(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Figures in it, and in its folders, are shown on the page.")
+        Path, typer.Argument(metavar="DIR", help="Figures and studies in it, and in its folders, are shown.")
     ] = Path("."),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is; 0: any that is free.")] = 8765,
 ) -> None:
-    """Serve the live page to this machine alone: choose a machine, type a word, step, silence heads, compare."""
+    """Serve the live page to this machine alone: choose a machine, type a word, step, silence heads, compare.
+
+    What evolve, superposition and lineage left in the folder is drawn, and small functions are approximated. Notebooks
+    have the same views: glassformer.notebook.explore.
+    """
     import socket
 
     from glassformer.web.server import serve as run

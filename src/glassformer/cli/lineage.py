@@ -70,6 +70,7 @@ def lineage(
     verdicts = [*family.verdicts(), *skips.verdicts(stacked), *(translating.verdicts(read) if read else [])]
     found = {
         "family": family.to_json(),
+        "by_distance": family.by_distance,
         "skips": stacked.to_json(),
         "translating": read.to_json() if read else None,
         "verdicts": [vars(verdict) for verdict in verdicts],

@@ -41,11 +41,12 @@ def evolve(
         learned = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
     with progress_bar("measuring ") as advance:
         found = measure(scale, folder, learned, lambda what, count, of: advance(count, of, what))
-    write_atomically(folder / "evolution.json", to_json(found.to_json()).encode())
-    write_atomically(folder / "evolution.svg", found.draw().encode())
     told = verdicts(found)
+    everything = {**found.to_json(), "claims": [asdict(verdict) for verdict in told]}
+    write_atomically(folder / "evolution.json", to_json(everything).encode())
+    write_atomically(folder / "evolution.svg", found.draw().encode())
     if as_json:
-        return print_json({**found.to_json(), "claims": [asdict(verdict) for verdict in told]})
+        return print_json(everything)
     table = table_of("model", "right", "a guess", "tokens per second")
     for name, each in learned.items():
         table.add_row(name, f"{each.accuracy:.3f}", f"{each.guess:.3f}", f"{each.tokens_per_second:,.0f}")

@@ -39,7 +39,7 @@ class Explorer(anywidget.AnyWidget):
     _esm = module("widget")
     _css = style()
     word = traitlets.Unicode().tag(sync=True)
-    without = traitlets.List().tag(sync=True)
+    without: traitlets.List[Any] = traitlets.List().tag(sync=True)
     language = traitlets.Enum(LANGUAGES, "en").tag(sync=True)
     theme = traitlets.Enum(("", "light", "dark"), "").tag(sync=True)
     position = traitlets.Int(1, min=0).tag(sync=True)

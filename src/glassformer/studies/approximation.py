@@ -17,6 +17,13 @@ Line = Float[np.ndarray, " point"]
 
 
 def draw(built: Approximation, name: str, seed: int = 0) -> str:
+    """The stages as one figure."""
+    grid = built.grid
+    what = f"{name}, d = {grid.d}, n = {grid.n}, δ = 1/{grid.cells}, by {built.certificate.blocks:,} blocks"
+    return draw_charts(list(stages(built, seed).values()), what, "")
+
+
+def stages(built: Approximation, seed: int = 0) -> dict[str, Panel]:
     """One entry of X goes from 0 to 1, all others stay: that entry at each stage, and the errors of all entries."""
     grid = built.grid
     t = np.linspace(0, 1, POINTS)
@@ -37,29 +44,27 @@ def draw(built: Approximation, name: str, seed: int = 0) -> str:
         "g, the transformer": values["ordinary"][:, 0, 0],
     }
     every = np.concatenate(list(shown.values()))
-    panels = [
-        panel(
+    return {
+        "values": panel(
             "1. values: g is f̄, which is constant on cells",
             t,
             shown,
             (min(0.0, float(every.min())), max(1.0, float(every.max()))),
         ),
-        panel(
+        "quantise": panel(
             "2. quantise: entries go to the corner of their cell",
             t,
             {"x": t, "after the quantising blocks": corners[:, 0, 0]},
             (0.0, 1.0),
         ),
-        ids(built),
-        panel(
+        "ids": ids(built),
+        "errors": panel(
             "4. largest error of any entry",
             t,
             {stage: np.abs(error).max(axis=(1, 2)) + FLOOR for stage, error in errors.items()},
             (FLOOR, 10.0),
         ),
-    ]
-    what = f"{name}, d = {grid.d}, n = {grid.n}, δ = 1/{grid.cells}, by {built.certificate.blocks:,} blocks"
-    return draw_charts(panels, what, "")
+    }
 
 
 FLOOR: Final = 1e-18

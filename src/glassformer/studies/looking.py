@@ -17,6 +17,7 @@ from torch import Tensor
 from glassformer.algebra import Limits, classify
 from glassformer.automata import Machine
 from glassformer.compiler import Built, describe
+from glassformer.compiler.universal import Approximation
 from glassformer.errors import InputError
 from glassformer.measure import score_heads
 from glassformer.measure.heads import HeadScore
@@ -24,6 +25,7 @@ from glassformer.nn import Transformer
 from glassformer.nn.trace import HookPoint, Look
 from glassformer.report.automaton import layout
 from glassformer.report.cascade import draw_cascade
+from glassformer.studies.approximation import stages
 from glassformer.studies.subject import Subject
 
 Seen = dict[str, Any]
@@ -71,6 +73,24 @@ def built_seen(built: Built) -> Seen:
             {"heads": [head.does for head in layer.heads], "mlp": layer.mlp.does if layer.mlp else None}
             for layer in told.layers
         ],
+    }
+
+
+def approximation_seen(built: Approximation) -> Seen:
+    """What was built for a function, how near it is, and its stages along a line, each with its lines in order."""
+    told = built.certificate
+    return {
+        **told.to_json(),
+        "cells": built.grid.cells,
+        "parts": {name: len(layers) for name, layers in built.proof.parts.items()},
+        "stages": {
+            name: {
+                "lines": [_rounded_points(points) for points in panel.lines.values()],
+                "between": panel.between,
+                "logarithmic": panel.logarithmic,
+            }
+            for name, panel in stages(built).items()
+        },
     }
 
 
@@ -136,6 +156,10 @@ def _packed(weights: Float[Tensor, "query key"]) -> str:
 def _rounded(values: Float[Tensor, "pos number"]) -> list[list[float]]:
     """To four digits: what is seen, not what is computed with."""
     return [[float(f"{value:.4g}") for value in row] for row in values.tolist()]
+
+
+def _rounded_points(points: Sequence[tuple[float, float]]) -> list[list[float]]:
+    return [[float(f"{x:.4g}"), float(f"{y:.4g}")] for x, y in points]
 
 
 def _silent(model: Transformer, without: Sequence[Sequence[int]]) -> Mapping[str, list[Any]]:

@@ -18,9 +18,18 @@ from glassformer.automata import Machine, formats
 from glassformer.automata import machine as machine_of
 from glassformer.compiler import Built, compile
 from glassformer.compiler.build import METHODS
+from glassformer.compiler.universal import approximate
 from glassformer.errors import InputError
 from glassformer.learn import Architecture, Following, Settings, train
-from glassformer.studies.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
+from glassformer.studies.looking import (
+    Seen,
+    approximation_seen,
+    built_seen,
+    class_seen,
+    heads_seen,
+    machine_seen,
+    word_seen,
+)
 from glassformer.studies.subject import Subject, open_subject, subject_of
 
 LONGEST_SPEC: Final = 400
@@ -38,6 +47,10 @@ HEADS_WORDS: Final = 64
 FEWEST_WORDS: Final = 8
 FEWEST_TOKENS: Final = 4
 LONGEST_SCORED: Final = 64
+MOST_BLOCKS: Final = 4_000
+"""Of an approximation; so many take some ten seconds."""
+APPROXIMATION_SAMPLES: Final = 500
+MOST_SIZES: Final = {"d": 3, "n": 4, "cells": 64}
 TRAINED: Final = Settings(steps=300, evaluate_every=300)
 SHAPE: Final = Architecture(layers=2, width=32, heads=4)
 TRAINED_ON: Final = 16
@@ -174,6 +187,21 @@ def scored(subject: Subject, length: int) -> Seen:
     return heads_seen(subject, words, length)
 
 
+def approximated(told: Any) -> Seen:
+    """A small approximation of a function that has a name, built stage by stage."""
+    if not isinstance(told, dict):
+        raise InputError("a request is a JSON object")
+    d, n, cells = (_number(told, name, MOST_SIZES[name]) for name in MOST_SIZES)
+    return _approximation(_text(told, "function", 20), d, n, cells)
+
+
+def _number(told: Mapping[str, Any], name: str, most: int) -> int:
+    value = told.get(name)
+    if type(value) is not int or not 1 <= value <= most:
+        raise InputError(f"{name} is a whole number from 1 to {most} here; `glassformer approximate` takes more")
+    return value
+
+
 MOST_KEPT: Final = 8
 _TRAINED: dict[tuple[str, tuple[str, str] | None], tuple[Subject, Seen]] = {}
 
@@ -193,13 +221,19 @@ def _class(spec: str, file: tuple[str, str] | None, length: int) -> Seen:
     return class_seen(Request(spec, "auto", length, "", (), file).machine(), spec, length)
 
 
+@lru_cache(maxsize=MOST_KEPT)
+def _approximation(function: str, d: int, n: int, cells: int) -> Seen:
+    built = approximate(function, d, n, 1 / cells, samples=APPROXIMATION_SAMPLES, most_blocks=MOST_BLOCKS)
+    return approximation_seen(built)
+
+
 def _run(subject: Subject, word: str, without: Any) -> Seen:
     blocks, width = len(subject.model.blocks) + 1, subject.model.config.width
     letters = len(subject.encode(word))
     return word_seen(subject, word, without, stream=blocks * width * letters <= MOST_STREAM)
 
 
-JOBS: Final = {"look": look, "train": learn, "heads": heads}
+JOBS: Final = {"look": look, "train": learn, "heads": heads, "approximate": approximated}
 
 
 def answer(job: str, body: str) -> tuple[int, str]:

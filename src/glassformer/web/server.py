@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.errors import InputError
+from glassformer.web import studies
 from glassformer.web.bundle import VIEWS
 from glassformer.web.workers import Workers
 
@@ -28,7 +30,7 @@ LARGEST_BODY: Final = 1_100_000
 HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 MOST_FIGURES: Final = 200
-SECONDS: Final = {"look": 20.0, "train": 90.0, "heads": 40.0}
+SECONDS: Final = {"look": 20.0, "train": 90.0, "heads": 40.0, "approximate": 40.0}
 """The most that each kind of request may take."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -50,7 +52,7 @@ PAGE: Final = """<!doctype html>
 
 
 def application(folder: Path, workers: Workers) -> Starlette:
-    """The routes; figures are the .svg files in the folder and below it, and no other file is ever sent."""
+    """The routes; of the folder, the .svg files and the numbers of studies are sent, and nothing else."""
 
     async def page(_: Request) -> Response:
         return HTMLResponse(PAGE)
@@ -59,7 +61,13 @@ def application(folder: Path, workers: Workers) -> Starlette:
         return _file(VIEWS, VIEWS / request.path_params["name"])
 
     async def known(_: Request) -> Response:
-        return JSONResponse({"zoo": list(SPECIMENS), "figures": _figures(folder)})
+        return JSONResponse({"zoo": list(SPECIMENS), "figures": _figures(folder), "studies": studies.kept(folder)})
+
+    async def study(request: Request) -> Response:
+        try:
+            return JSONResponse(await asyncio.to_thread(studies.read, folder, request.path_params["place"]))
+        except (InputError, OSError) as error:
+            return _refusal(404, str(error))
 
     async def figure(request: Request) -> Response:
         name = request.path_params["name"]
@@ -87,6 +95,7 @@ def application(folder: Path, workers: Workers) -> Starlette:
         Route("/views/{name}", view),
         Route("/api/known", known),
         Route("/figures/{name:path}", figure),
+        Route("/studies/{place:path}", study),
         *(Route(f"/api/{name}", job(name), methods=["POST"]) for name in SECONDS),
     ]
     middleware = [Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS)), Middleware(Guarded)]

@@ -20,6 +20,11 @@ export function s(tag, attributes, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
 
+// Words in which `this` is a command.
+export function commands(words) {
+  return words.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
+}
+
 // A drawing that Python made; it is parsed as an image, so that nothing in it can run.
 export function drawing(text, words) {
   const image = h("img", { alt: words, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}` });

@@ -1,30 +1,44 @@
 // The whole page, out of the views. Each takes { model, el } as in anywidget; the model may be a Store or a widget's.
 
-import { h } from "./dom.js";
+import { commands, h } from "./dom.js";
 import { LANGUAGES, say } from "./words.js";
 import { renderMachine } from "./machine.js";
 import { renderWord } from "./word.js";
 import { renderAttention } from "./attention.js";
 import { renderInside } from "./inside.js";
 import { renderHeads } from "./heads.js";
+import { renderEvolution } from "./evolution.js";
+import { renderSuperposition } from "./superposition.js";
+import { renderLineage } from "./lineage.js";
+import { renderApproximation } from "./approximation.js";
+import { renderFigures } from "./figures.js";
 import { renderBreaks, renderBuilt, renderClass, renderTrained } from "./about.js";
 
 export const DEFAULTS = {
   language: "en", theme: "", layer: 0, head: 0, position: 1, temperature: 1, without: [],
 };
 
-const WHOLE = ["language", "theme", "machine", "classified", "built", "trained", "verified", "breaks", "message"];
+export const STUDIES = {
+  evolution: { render: renderEvolution, command: "glassformer evolve --quick" },
+  superposition: { render: renderSuperposition, command: "glassformer superposition --quick" },
+  lineage: { render: renderLineage, command: "glassformer lineage --quick" },
+  approximation: { render: renderApproximation },
+  figures: { render: renderFigures },
+};
+
+const WHOLE = ["language", "theme", "view", "waiting", "machine", "classified", "built", "trained", "verified", "breaks", "message",
+  ...Object.keys(STUDIES)];
 const PARTS = ["position", "layer", "head", "temperature", "without", "heads"];
 
-// Light or dark is said on the nearest root around the views, or on their own element: a notebook has no other.
-export function renderExplorer({ model, el, theme = "" }) {
+// The form, if there is one, stands below the heading. Light or dark is said on the nearest root around the views, or on their own element: a notebook has no other.
+export function renderExplorer({ model, el, theme = "", form = null }) {
   for (const [name, value] of Object.entries(DEFAULTS)) if (model.get(name) === undefined) model.set(name, value);
   const root = el.closest(".glassformer-root") ?? el;
   root.classList.add("glassformer-root");
   let views = [];
   const build = () => {
     root.dataset.theme = model.get("theme") || theme;
-    views = compose(model, el);
+    views = compose(model, el, form);
   };
   const heard = [
     ...WHOLE.map((name) => [`change:${name}`, build]),
@@ -35,7 +49,7 @@ export function renderExplorer({ model, el, theme = "" }) {
   return () => heard.forEach(([event, listener]) => model.off(event, listener));
 }
 
-function compose(model, el) {
+function compose(model, el, form) {
   const focused = el.getRootNode().activeElement?.id;
   const views = [];
   const view = (render, follows, extra) => {
@@ -43,17 +57,28 @@ function compose(model, el) {
     views.push({ follows, draw: () => render({ model, el: place, ...extra }) });
     return place;
   };
-  const section = (title, ...content) => h("section", { "aria-label": title }, h("h2", {}, title), content);
-  const has = (name) => Boolean(model.get(name));
-  const live = model.get("live") !== false;
-  const both = (render, follows) => h("div", { class: "both" }, ["built", "trained"].filter(has).map((who) =>
-    h("div", {}, h("h3", {}, say(model, who)), view(render, follows, { who }))));
+  const section = (title, ...content) => h("section", { "aria-label": title, tabindex: -1 }, h("h2", {}, title), content);
+  const shown = model.get("view") ?? "machine";
   el.classList.add("glassformer");
   el.lang = model.get("language");
   el.replaceChildren(...[
     heading(model),
-    has("message") && h("p", { class: "message", role: "alert" }, model.get("message")),
-    has("unfinished") && h("p", { class: "message" }, say(model, "unfinished")),
+    form,
+    model.get("message") && h("p", { class: "message", role: "alert" }, model.get("message")),
+    model.get("unfinished") && h("p", { class: "message" }, say(model, "unfinished")),
+    ...(shown === "machine" ? machineSections(model, view, section) : [section(say(model, shown), study(model, shown, view))]),
+    model.get("live") === false && h("p", { class: "note" }, commands(say(model, "fixed"))),
+  ].filter(Boolean));
+  for (const each of views) each.draw();
+  if (focused) el.querySelector(`#${CSS.escape(focused)}`)?.focus();
+  return views;
+}
+
+function machineSections(model, view, section) {
+  const has = (name) => Boolean(model.get(name));
+  const both = (render, follows) => h("div", { class: "both" }, ["built", "trained"].filter(has).map((who) =>
+    h("div", {}, h("h3", {}, say(model, who)), view(render, follows, { who }))));
+  return [
     has("machine") && h("div", { class: "both" },
       section(say(model, "machine"), view(renderMachine, ["position"])),
       section(say(model, "class"), view(renderClass, []))),
@@ -64,13 +89,16 @@ function compose(model, el) {
     has("built") && section(say(model, "attention"), view(controls, ["layer", "head", "without"]),
       both(renderAttention, ["layer", "head", "position"])),
     has("built") && section(say(model, "inside"), view(temperature, []), both(renderInside, ["position", "temperature"])),
-    (has("heads") || (live && has("built"))) && section(say(model, "headsTable"), view(renderHeads, ["heads"])),
+    (has("heads") || (model.get("live") !== false && has("built"))) && section(say(model, "headsTable"), view(renderHeads, ["heads"])),
     has("breaks") && section(say(model, "breaks"), view(renderBreaks, [])),
-    !live && h("p", { class: "note" }, say(model, "fixed")),
-  ].filter(Boolean));
-  for (const each of views) each.draw();
-  if (focused) el.querySelector(`#${CSS.escape(focused)}`)?.focus();
-  return views;
+  ];
+}
+
+// A study's view, if its numbers are there; if not, the command that makes them.
+function study(model, name, view) {
+  if (model.get(name)) return view(STUDIES[name].render, []);
+  if (model.get("waiting")) return h("p", { class: "note" }, say(model, "working"));
+  return STUDIES[name].command ? h("div", {}, h("p", {}, say(model, "notRun")), h("pre", {}, STUDIES[name].command)) : "";
 }
 
 function heading(model) {

@@ -1,6 +1,6 @@
 // What the heads do, of both models side by side: the job that fits the patterns best, how clearly, and how much it matters.
 
-import { h, table } from "./dom.js";
+import { commands, h, table } from "./dom.js";
 import { percent, say } from "./words.js";
 
 const JOBS = {
@@ -17,7 +17,7 @@ export function renderHeads({ model, el }) {
 }
 
 function scored(model, { scores, words, length, refused }) {
-  if (refused) return h("p", {}, say(model, refused === "short" ? "headsShort" : "headsLarge"));
+  if (refused) return h("p", {}, commands(say(model, refused === "short" ? "headsShort" : "headsLarge")));
   if (!scores.length) return h("p", {}, say(model, "noHeads"));
   const rows = scores.map((each) => [
     go(model, each),
@@ -27,7 +27,7 @@ function scored(model, { scores, words, length, refused }) {
     `${jobWords(model, { job: each.second.job })} ${each.second.score.toFixed(2)}`,
   ]);
   const columns = ["headNumber", "job", "confidence", "matters", "second"].map((key) => say(model, key));
-  return h("div", {}, table(columns, rows, { class: "heads" }), h("p", { class: "note" }, say(model, "headsSeen", { words, length })));
+  return h("div", {}, table(columns, rows, { class: "heads" }), h("p", { class: "note" }, commands(say(model, "headsSeen", { words, length }))));
 }
 
 function jobWords(model, { job, at }) {

@@ -1,30 +1,38 @@
 // The served page: what is typed goes to the server on this machine, and what it says is shown. The link keeps all of it.
 
-import { h } from "./dom.js";
-import { Store, fromLink, toLink } from "./store.js";
+import { commands, h } from "./dom.js";
+import { LINKED, Store, fromLink, toLink } from "./store.js";
 import { say } from "./words.js";
-import { renderExplorer } from "./explorer.js";
+import { STUDIES, renderExplorer } from "./explorer.js";
 
 const ASKED = { spec: "regex:(ab)*", method: "auto", length: 32, word: "abba" };
 const METHODS = ["auto", "log", "cascade", "gridworld", "dyck"];
+const VIEWS = ["machine", ...Object.keys(STUDIES)];
+const FUNCTIONS = ["sort", "prefix-sum", "shift", "reverse", "mix", "gate", "centre"];
+const APPROXIMATED = { function: "sort", d: 1, n: 2, cells: 8 };
 
-const model = new Store({ ...ASKED, live: true, ...fromLink(location.hash) });
+const model = new Store({ ...ASKED, ...APPROXIMATED, view: "machine", live: true, ...fromLink(location.hash) });
+if (!VIEWS.includes(model.get("view"))) model.set("view", "machine");
 const form = h("div");
-const page = h("main", { id: "content" });
-const figures = h("div");
+const page = h("main");
 let last = 0;
 let scored = "";
+const brought = {};
 
-async function ask(path, body) {
-  const answer = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  const told = await answer.json().catch(() => ({ error: answer.statusText }));
-  if (!answer.ok) throw new Error(told.error);
-  return told;
+function ask(path, body) {
+  return told(fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
+}
+
+async function told(asked) {
+  const answer = await asked;
+  const said = await answer.json().catch(() => ({ error: answer.statusText }));
+  if (!answer.ok) throw new Error(said.error);
+  return said;
 }
 
 function request(extra) {
-  const told = Object.fromEntries(["spec", "method", "length", "word", "without", "file"].map((name) => [name, model.get(name)]));
-  return { ...told, length: Number(told.length), ...extra };
+  const values = Object.fromEntries(["spec", "method", "length", "word", "without", "file"].map((name) => [name, model.get(name)]));
+  return { ...values, length: Number(values.length), ...extra };
 }
 
 async function look(path = "/api/look", extra = {}) {
@@ -62,6 +70,19 @@ async function scoreHeads() {
 }
 
 function fields() {
+  const chosen = model.get("view");
+  const tab = (name) => h("button", { id: `view-${name}`, type: "button", "aria-current": name === chosen ? "page" : undefined, onclick: () => {
+    model.set("message", "");
+    model.set("view", name);
+    model.save_changes();
+  } }, say(model, name));
+  const below = { machine: machineForm, approximation: approximationForm }[chosen] ?? placesForm;
+  const focused = document.activeElement?.id;
+  form.replaceChildren(h("nav", { class: "tabs", "aria-label": say(model, "views") }, VIEWS.map(tab)), below());
+  if (focused) document.getElementById(focused)?.focus();
+}
+
+function machineForm() {
   const change = (name, value) => {
     model.set(name, value);
     if (name === "spec") model.set("file", null);
@@ -84,7 +105,7 @@ function fields() {
     look();
   };
   const zoo = model.get("zoo") ?? [];
-  form.replaceChildren(h("form", { class: "machine-form", onsubmit: submit },
+  return h("form", { class: "tools", onsubmit: submit },
     field("spec", { list: "zoo", placeholder: say(model, "machineHint"), size: 24, maxlength: 400, autocomplete: "off", spellcheck: "false" }),
     h("datalist", { id: "zoo" }, zoo.map((spec) => h("option", { value: spec }))),
     field("word", { placeholder: say(model, "wordHint"), size: 20, maxlength: 2000, autocomplete: "off", spellcheck: "false" }),
@@ -93,7 +114,67 @@ function fields() {
       METHODS.map((name) => h("option", { value: name, selected: name === model.get("method") }, name)))),
     h("button", { id: "show" }, say(model, "show")),
     h("button", { id: "train", type: "button", title: say(model, "trainHint"), onclick: () => look("/api/train") }, say(model, "train")),
-    h("label", { class: "upload" }, say(model, "upload"), " ", h("input", { id: "upload", type: "file", accept: ".json,.dot,.gv,.hoa,.att", onchange: chosen }))));
+    h("label", { class: "upload" }, say(model, "upload"), " ", h("input", { id: "upload", type: "file", accept: ".json,.dot,.gv,.hoa,.att", onchange: chosen })));
+}
+
+function approximationForm() {
+  const choose = (name, options, words) => h("label", {}, say(model, name), " ", h("select", { id: name, name },
+    options.map((value) => h("option", { value, selected: String(value) === String(model.get(name)) }, words(value)))));
+  const submit = (event) => {
+    event.preventDefault();
+    for (const name of Object.keys(APPROXIMATED)) {
+      const { value } = event.target.elements.namedItem(name);
+      model.set(name, name === "function" ? value : Number(value));
+    }
+    model.save_changes();
+    approximate();
+  };
+  return h("div", {}, h("p", {}, commands(say(model, "approximationAbout"))), h("form", { class: "tools", onsubmit: submit },
+    choose("function", FUNCTIONS, (name) => name), choose("d", [1, 2, 3], String), choose("n", [1, 2, 3, 4], String),
+    choose("cells", [2, 4, 8, 16, 32, 64], (cells) => `1/${cells}`), h("button", { id: "approximate" }, say(model, "build"))));
+}
+
+// Which of several runs is shown.
+function placesForm() {
+  const name = model.get("view");
+  const places = model.get("studies")?.[name] ?? [];
+  if (places.length < 2) return "";
+  return h("div", { class: "tools" }, h("label", {}, say(model, "place"), " ", h("select", { id: "place", onchange: (event) => bring(name, event.target.value) },
+    places.map((place) => h("option", { value: place, selected: place === brought[name] }, place)))));
+}
+
+// What is asked for while the page shows that it waits; what went wrong is said.
+async function waited(answer, name) {
+  model.set("waiting", true);
+  model.set("message", "");
+  model.save_changes();
+  try {
+    model.set(name, await answer());
+  } catch (error) {
+    model.set(name, null);
+    model.set("message", say(model, "failed", { message: error.message }));
+  }
+  model.set("waiting", false);
+  model.save_changes();
+}
+
+async function bring(name, place) {
+  brought[name] = place;
+  await waited(() => told(fetch(`/studies/${place}`)), name);
+}
+
+async function approximate() {
+  const asked = Object.fromEntries(Object.keys(APPROXIMATED).map((name) => [name, model.get(name)]));
+  await waited(() => ask("/api/approximate", asked), "approximation");
+}
+
+// Whatever the chosen view needs and is not there yet.
+function need() {
+  const name = model.get("view");
+  const places = model.get("studies")?.[name] ?? [];
+  if (name === "machine" && !model.get("built")) look();
+  if (name === "approximation" && !model.get("approximation")) approximate();
+  if (places.length && !model.get(name)) bring(name, places[0]);
 }
 
 function fail(message) {
@@ -101,36 +182,29 @@ function fail(message) {
   model.save_changes();
 }
 
-function gallery() {
-  const found = model.get("figures") ?? [];
-  figures.replaceChildren(h("section", {}, h("h2", {}, say(model, "gallery")), found.length
-    ? h("details", {}, h("summary", {}, String(found.length)), found.map((name) =>
-        h("figure", {}, h("figcaption", {}, name), h("div", { class: "drawing" }, h("img", { src: `/figures/${name}`, alt: name, loading: "lazy" })))))
-    : h("p", { class: "note" }, say(model, "noFigures"))));
-}
-
-for (const name of ["language", "theme", "layer", "head", "position", "temperature", "without", "spec", "word", "length", "method"]) {
-  model.on(`change:${name}`, () => history.replaceState(null, "", toLink(model)));
-}
-model.on("change:language", () => (fields(), gallery()));
+for (const name of Object.keys(LINKED)) model.on(`change:${name}`, () => history.replaceState(null, "", toLink(model)));
+for (const name of ["language", "view", "studies", "zoo"]) model.on(`change:${name}`, fields);
 model.on("change:without", () => look());
+model.on("change:view", need);
+model.on("change:studies", need);
 addEventListener("hashchange", () => {
   for (const [name, value] of Object.entries(fromLink(location.hash))) model.set(name, value);
+  if (!VIEWS.includes(model.get("view"))) model.set("view", "machine");
   model.save_changes();
   fields();
-  look();
+  if (model.get("view") === "machine") look();
+  if (model.get("view") === "approximation" && model.get("approximation")) approximate();
 });
 
-const shell = h("div", { class: "glassformer" }, h("a", { class: "skip", href: "#content" }, say(model, "skip")), form);
-document.body.replaceChildren(shell, page, h("div", { class: "glassformer" }, figures));
-renderExplorer({ model, el: page });
+const skip = (event) => {
+  event.preventDefault();
+  page.querySelector("section")?.focus();
+};
+document.body.replaceChildren(h("a", { class: "skip", href: "#", onclick: skip }, say(model, "skip")), page);
 fields();
-gallery();
-fetch("/api/known").then((answer) => answer.json()).then((known) => {
-  model.set("zoo", known.zoo);
-  model.set("figures", known.figures);
+renderExplorer({ model, el: page, form });
+need();
+told(fetch("/api/known")).then((known) => {
+  for (const [name, value] of Object.entries(known)) model.set(name, value);
   model.save_changes();
-  fields();
-  gallery();
 });
-look();

@@ -34,7 +34,7 @@ export class Store {
 
 // What is worth a link: the machine, the word, and where one looks.
 export const LINKED = {
-  spec: String, method: String, length: Number, word: String, layer: Number, head: Number, position: Number,
+  view: String, function: String, d: Number, n: Number, cells: Number, spec: String, method: String, length: Number, word: String, layer: Number, head: Number, position: Number,
   temperature: Number, without: JSON.parse, language: String, theme: String,
 };
 

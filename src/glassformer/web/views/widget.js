@@ -5,9 +5,9 @@ import { say } from "./words.js";
 import { renderExplorer } from "./explorer.js";
 
 export function render({ model, el }) {
-  const form = h("div", { class: "glassformer" });
+  const form = h("div");
   const views = h("div");
-  el.replaceChildren(form, views);
+  el.replaceChildren(views);
   el.classList.add("glassformer-root");
   const fields = () => {
     const change = (event) => {
@@ -20,7 +20,7 @@ export function render({ model, el }) {
   model.on("change:language", fields);
   model.on("change:word", fields);
   fields();
-  const end = renderExplorer({ model, el: views, theme: surroundings() });
+  const end = renderExplorer({ model, el: views, theme: surroundings(), form });
   return () => {
     model.off("change:language", fields);
     model.off("change:word", fields);

@@ -1,0 +1,36 @@
+// A continuous function as a transformer, by the stages of the proof: values, quantised entries, ids, errors.
+
+import { h, table } from "./dom.js";
+import { chart, number } from "./chart.js";
+import { say } from "./words.js";
+
+const STAGES = {
+  values: { title: "stageValues", across: "firstEntry", lines: ["lineF", "lineConstant", "lineOrdinary"] },
+  quantise: { title: "stageQuantise", across: "firstEntry", lines: ["lineX", "lineQuantised"] },
+  ids: { title: "stageIds", across: "allColumns", lines: ["lineBefore", "lineAfter"] },
+  errors: { title: "stageErrors", across: "firstEntry", lines: ["errorConstant", "errorModified", "errorOrdinary"] },
+};
+
+// Errors of exactly 0 come as the least that the chart shows.
+const FLOOR = 1e-18;
+const exact = ([x, y]) => [x, y <= FLOOR ? 0 : y];
+
+export function renderApproximation({ model, el }) {
+  const found = model.get("approximation");
+  const charts = Object.entries(STAGES).map(([name, { title, across, lines }]) => chart({
+    title: say(model, title), across: say(model, across), hint: say(model, "readChart"),
+    between: found.stages[name].between, logarithmic: found.stages[name].logarithmic,
+    lines: found.stages[name].lines.map((points, i) => ({ name: say(model, lines[i]), points: name === "errors" ? points.map(exact) : points })),
+  }));
+  const rows = [
+    ["blocks", found.blocks.toLocaleString()], ["formulaBlocks", found.formula_blocks.toLocaleString()],
+    ["parameters", found.parameters.toLocaleString()], ["positions", say(model, found.positions ? "yes" : "no")],
+    ["contextual", say(model, found.contextual ? "yes" : "no")], ["gridError", number(found.grid_error)],
+    ["constantDistance", number(found.constant_distance)], ["distance", `${number(found.distance)} ± ${number(found.distance_error)}`],
+  ].map(([key, words]) => [say(model, key), words]);
+  el.replaceChildren(
+    h("h3", {}, say(model, "approximated", { function: found.function, d: found.d, n: found.n, cells: found.cells })),
+    h("div", { class: "charts" }, charts),
+    table([say(model, "certificate"), ""], rows, { class: "wrapped" }),
+    h("p", { class: "note" }, say(model, "blocksOf", { parts: Object.entries(found.parts).map(([name, count]) => `${name} ${count.toLocaleString()}`).join(", ") })));
+}

@@ -1,0 +1,111 @@
+// The family side by side: a table of members and tasks that can be sorted, what distance and depth do, and the verdicts.
+
+import { h } from "./dom.js";
+import { chart, number } from "./chart.js";
+import { percent, say } from "./words.js";
+import { verdicts } from "./verdicts.js";
+
+const HOSTS = { rnn: "hostRnn", block: "hostBlock" };
+const MEASURES = {
+  accuracy: { words: "right", shown: (value) => value.toFixed(3) },
+  whole: { words: "whole", shown: (value) => value.toFixed(3) },
+  reached: { words: "reached", shown: (value) => (value === null ? "–" : String(value)), smaller: true },
+  seconds: { words: "seconds", shown: (value) => value.toFixed(1), smaller: true },
+};
+const MOST_LINES = 7;
+
+export function renderLineage({ model, el }) {
+  const found = model.get("lineage");
+  el.replaceChildren(...[
+    h("p", {}, say(model, "lineageAbout")),
+    family(model, found.family),
+    h("div", { class: "charts" }, ...[
+      found.by_distance && lines(model, "byDistance", "fromEnd", Object.fromEntries(Object.entries(found.by_distance).map(([name, row]) =>
+        [name, row.map((value, i) => [i + 1, value])])), { between: [0, 1] }),
+      lines(model, "skipsRight", "layers", byNumber(found.skips.accuracies), { between: [0, 1], evenly: true }),
+      gradients(model, found.skips.gradients),
+      found.translating && lines(model, "bleu", "sentenceTokens", byNumber(found.translating.bleu), { evenly: true }),
+    ].filter(Boolean)),
+    verdicts(model, found.verdicts),
+  ]);
+}
+
+function byNumber(told) {
+  return Object.fromEntries(Object.entries(told).map(([name, row]) => [name, Object.entries(row).map(([x, y]) => [Number(x), y])]));
+}
+
+function lines(model, title, across, told, more) {
+  const named = Object.entries(told).slice(0, MOST_LINES).map(([name, points]) => ({ name, points }));
+  return chart({ title: say(model, title), across: say(model, across), hint: say(model, "readChart"), lines: named, ...more });
+}
+
+function gradients(model, told) {
+  const every = Object.values(told).flat();
+  const most = Math.max(...every);
+  const least = Math.max(Math.min(...every), most * 1e-9);
+  const rows = Object.fromEntries(Object.entries(told).map(([name, row]) => [name, row.map((value, i) => [i, Math.max(value, least)])]));
+  const between = [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most) + 1e-9)];
+  return lines(model, "gradients", "layer", rows, { logarithmic: true, between });
+}
+
+function family(model, rows) {
+  const hosts = [...new Set(rows.map(({ host }) => host))];
+  const place = h("div");
+  const state = { host: hosts[0], measure: "accuracy", sorted: null, at: null };
+  const choose = (name, words, options) => h("label", {}, say(model, words), " ", h("select", { id: `lineage-${name}`, onchange: (event) => {
+    Object.assign(state, { [name]: event.target.value, sorted: null, at: null });
+    draw();
+  } }, options.map(([value, key]) => h("option", { value }, say(model, key)))));
+  const readout = h("p", { class: "readout", "aria-live": "polite" }, say(model, "readTable"));
+  const tell = (row) => (readout.textContent = row ? say(model, "memberRead", {
+    member: row.member, task: row.task, seeds: row.seeds.map((value) => value.toFixed(3)).join(", "), width: row.width,
+    tests: Object.entries(row.tests).map(([name, value]) => `${name} ${value.toFixed(3)}`).join(", ") || "–",
+    reached: row.reached === null ? say(model, "notReached") : say(model, "reachedAfter", { steps: row.reached }), seconds: number(row.seconds),
+  }) : say(model, "readTable"));
+  const draw = () => place.replaceChildren(matrix(model, rows.filter(({ host }) => host === state.host), state, draw, tell));
+  draw();
+  return h("div", {}, h("div", { class: "tools" },
+    choose("host", "host", hosts.map((host) => [host, HOSTS[host] ?? "hostBlock"])),
+    choose("measure", "measure", Object.entries(MEASURES).map(([name, { words }]) => [name, words]))), place, readout);
+}
+
+function matrix(model, rows, state, draw, tell) {
+  const { shown, smaller } = MEASURES[state.measure];
+  const tasks = [...new Set(rows.map(({ task }) => task))];
+  const of = (member, task) => rows.find((row) => row.member === member && row.task === task);
+  const value = (row) => row?.[state.measure] ?? null;
+  const known = rows.map(value).filter((each) => each !== null);
+  const most = Math.max(1e-9, ...known);
+  let members = [...new Set(rows.map(({ member }) => member))];
+  if (state.sorted) {
+    const worst = smaller ? Infinity : -Infinity;
+    const key = (member) => value(of(member, state.sorted)) ?? worst;
+    members = members.map((member) => [member, key(member)]).sort((a, b) => (smaller ? a[1] - b[1] : b[1] - a[1])).map(([member]) => member);
+  }
+  const head = h("tr", {}, h("th", { scope: "col" }, say(model, "member")), tasks.map((task) =>
+    h("th", { scope: "col", "aria-sort": state.sorted === task ? (smaller ? "ascending" : "descending") : undefined },
+      h("button", { class: "small", title: say(model, "sort"), onclick: () => {
+        state.sorted = state.sorted === task ? null : task;
+        draw();
+      } }, state.sorted === task ? `${task} ▾` : task))));
+  const cell = (member, task, i, j) => {
+    const row = of(member, task);
+    const made = h("td", { class: "number", tabindex: row ? (i + j ? -1 : 0) : undefined, "data-at": `${i} ${j}` }, row ? shown(value(row)) : "");
+    if (!row) return made;
+    const part = value(row) === null ? 0 : Math.min(1, Math.max(0, value(row) / (state.measure === "accuracy" || state.measure === "whole" ? 1 : most)));
+    made.style.background = `color-mix(in srgb, var(--blue) ${Math.round(45 * part)}%, var(--paper))`;
+    made.addEventListener("pointerenter", () => tell(row));
+    made.addEventListener("focus", () => tell(row));
+    return made;
+  };
+  const body = members.map((member, i) => h("tr", {}, h("th", { scope: "row" }, member), tasks.map((task, j) => cell(member, task, i, j))));
+  const made = h("table", { class: "matrix" }, h("thead", {}, head), h("tbody", {}, body));
+  made.addEventListener("keydown", (event) => {
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+    if (down === undefined || !event.target.dataset.at) return;
+    event.preventDefault();
+    const [i, j] = event.target.dataset.at.split(" ").map(Number);
+    made.querySelector(`[data-at="${i + down} ${j + right}"][tabindex]`)?.focus();
+  });
+  return h("div", { class: "scrolls" }, made);
+}

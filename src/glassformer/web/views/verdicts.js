@@ -1,0 +1,10 @@
+// What a study concludes: the sentence that was claimed, what was seen here, and whether it is so. Python writes it, in English.
+
+import { h, table } from "./dom.js";
+import { say } from "./words.js";
+
+export function verdicts(model, found) {
+  const rows = found.map(({ claim, said, holds }) => [claim, said, say(model, holds ? "yes" : "no")]);
+  return h("div", {}, h("h3", {}, say(model, "verdicts")),
+    h("div", { lang: "en" }, table([say(model, "claim"), say(model, "seen"), say(model, "holds")], rows, { class: "wrapped verdicts" })));
+}
