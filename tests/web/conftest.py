@@ -1,4 +1,4 @@
-"""One browser for all tests of pages."""
+"""A browser for the tests of pages. It is closed after each module: its event loop would be in the way of others."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from browsing import CHROMIUM
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     from playwright import sync_api
 

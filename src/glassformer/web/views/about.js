@@ -1,7 +1,7 @@
 // What is known without looking at a word: class, cascade, certificate, where the trained one breaks.
 
 import { drawing, h, table } from "./dom.js";
-import { percent, say } from "./words.js";
+import { percent, retell, say } from "./words.js";
 
 export function renderClass({ model, el }) {
   const found = model.get("classified");
@@ -9,8 +9,8 @@ export function renderClass({ model, el }) {
   const groups = Object.entries(found.groups).map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(", ");
   const depths = Object.entries(found.depth).map(([name, layers]) => `${name} ${layers ?? say(model, "unknown")}`).join(", ");
   el.replaceChildren(...[
-    found.complexity && h("p", { class: "lead" }, say(model, "classWords", found)),
-    found.assumes && h("p", {}, say(model, "assumes", { words: found.assumes })),
+    found.complexity && h("p", { class: "lead" }, say(model, "classWords", { ...found, theorem: retell(model, found.theorem) })),
+    found.assumes && h("p", {}, say(model, "assumes", { words: retell(model, found.assumes) })),
     h("p", {}, groups ? say(model, "groups", { groups }) : say(model, "noGroups")),
     found.monoid_size && h("p", {}, say(model, "monoid", { count: found.monoid_size.toLocaleString() })),
     h("p", {}, say(model, "depth", { length: found.length, depths })),
@@ -23,11 +23,11 @@ export function renderBuilt({ model, el }) {
   const built = model.get("built");
   if (!built) return el.replaceChildren();
   const verified = model.get("verified");
-  const margins = table([say(model, "margins"), ""], Object.entries(built.margins));
+  const margins = table([say(model, "margins"), ""], Object.entries(built.margins).map((row) => row.map((words) => retell(model, words))));
   el.replaceChildren(...[
-    h("p", { class: "lead" }, say(model, "exact", { ...built, length: built.exact_length })),
+    h("p", { class: "lead" }, say(model, "exact", { ...built, theorem: retell(model, built.theorem), length: built.exact_length })),
     h("p", {}, say(model, "sizes", { ...built, parameters: built.parameters.toLocaleString() })),
-    h("p", {}, say(model, "why", built)),
+    h("p", {}, say(model, "why", { why: retell(model, built.why) })),
     verified && h("p", {}, say(model, "verified", verified)),
     h("details", {}, h("summary", {}, say(model, "margins")), margins),
   ].filter(Boolean));
@@ -45,7 +45,7 @@ export function renderBreaks({ model, el }) {
   const breaks = model.get("breaks");
   if (!breaks) return el.replaceChildren();
   const { trained, built } = breaks.accuracy;
-  const rows = Object.keys(trained).map((name) => [name, percent(trained[name]), percent(built[name])]);
+  const rows = Object.keys(trained).map((name) => [retell(model, name), percent(trained[name]), percent(built[name])]);
   el.replaceChildren(
     table([say(model, "test"), say(model, "trained"), say(model, "built")], rows),
     drawing(breaks.drawing, say(model, "breaks")));

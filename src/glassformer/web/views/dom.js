@@ -28,7 +28,7 @@ export function commands(words) {
 // A drawing that Python made; it is parsed as an image, so that nothing in it can run.
 export function drawing(text, words) {
   const image = h("img", { alt: words, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}` });
-  return h("div", { class: "drawing" }, image);
+  return h("div", { class: "drawing", tabindex: 0 }, image);
 }
 
 export function table(heads, rows, attributes) {

@@ -1,7 +1,7 @@
 // The whole page, out of the views. Each takes { model, el } as in anywidget; the model may be a Store or a widget's.
 
 import { commands, h } from "./dom.js";
-import { LANGUAGES, say } from "./words.js";
+import { LANGUAGES, retell, say } from "./words.js";
 import { renderMachine } from "./machine.js";
 import { renderWord } from "./word.js";
 import { renderAttention } from "./attention.js";
@@ -138,8 +138,8 @@ function controls({ model, el }) {
       model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => mute([...silent, [layer, head]]) }, say(model, "silence")),
       model.get("live") !== false && h("button", { id: "restore", disabled: !silent.length, onclick: () => mute([]) }, say(model, "restore"))),
     silent.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: silent.map(([l, k]) => `${l}.${k}`).join(", ") })),
-    part?.heads[head] && h("p", {}, say(model, "does", { words: part.heads[head] })),
-    part?.mlp && h("p", {}, say(model, "mlp", { words: part.mlp })),
+    part?.heads[head] && h("p", {}, say(model, "does", { words: retell(model, part.heads[head]) })),
+    part?.mlp && h("p", {}, say(model, "mlp", { words: retell(model, part.mlp) })),
   ].filter(Boolean));
 }
 

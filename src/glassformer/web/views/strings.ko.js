@@ -76,7 +76,7 @@ export const ko = {
   second: "두 번째 후보",
   jobSelf: "자기 자신을 봄",
   jobStart: "시작을 봄",
-  jobBack: "{distance}칸 앞을 봄",
+  jobBack: "앞쪽 {distance}칸을 봄",
   jobFlat: "고른 합",
   jobSame: "마지막 같은 글자",
   jobReset: "조건부 초기화",

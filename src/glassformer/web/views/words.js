@@ -2,6 +2,7 @@
 
 import { en } from "./strings.en.js";
 import { ko } from "./strings.ko.js";
+import { told } from "./told.ko.js";
 
 export const LANGUAGES = { en, ko };
 
@@ -10,6 +11,16 @@ export function say(model, key, values) {
   return words.replace(/\{(\w+)\}/g, (all, name) => values?.[name] ?? all);
 }
 
+// What Python said, in the reader's language: as a whole, or part by part.
+export function retell(model, words) {
+  if (model.get("language") !== "ko" || typeof words !== "string") return words;
+  const known = (part) => {
+    const [pattern, korean] = told.find(([each]) => each.test(part)) ?? [];
+    return pattern ? part.replace(pattern, korean) : null;
+  };
+  return known(words) ?? words.split("; ").map((part) => known(part) ?? part).join("; ");
+}
+
 export function percent(part) {
-  return `${(100 * part).toFixed(1)} %`;
+  return `${(100 * part).toFixed(1)}\u00a0%`;
 }
