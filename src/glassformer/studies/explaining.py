@@ -18,7 +18,6 @@ from glassformer.automata.words import longest_walk
 from glassformer.compiler import Built, compile, verify
 from glassformer.learn import Architecture, Following, Settings, evaluate, train
 from glassformer.learn.trainer import Trained
-from glassformer.report.chart import Panel, draw_charts
 from glassformer.studies.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
 from glassformer.studies.subject import Subject, open_subject, subject_of
 
@@ -110,12 +109,9 @@ def _parameters(subject: Subject) -> int:
 
 
 def _breaks(built: Built, trained: Trained, tests: dict[str, Following], scale: Scale) -> Seen:
-    """The accuracy of both on every test, and the lengths drawn."""
+    """The accuracy of both on every test."""
     told: dict[str, dict[str, float]] = {"trained": {}, "built": {}}
     for name, task in tests.items():
         told["trained"][name] = trained.tests[name].accuracy
         told["built"][name] = evaluate(built.model, task, scale.tested).accuracy
-    lengths = {name: float(task.length) for name, task in tests.items() if task.letters is None}
-    lines = {who: [(n, scores[name]) for name, n in lengths.items()] for who, scores in told.items()}
-    drawn = draw_charts([Panel("right answers", "letters in a word", lines)], "Longer words than in training", "")
-    return {"accuracy": told, "drawing": drawn}
+    return {"accuracy": told}

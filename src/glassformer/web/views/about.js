@@ -1,6 +1,7 @@
 // What is known without looking at a word: class, cascade, certificate, where the trained one breaks.
 
 import { drawing, h, table } from "./dom.js";
+import { chart } from "./chart.js";
 import { percent, retell, say } from "./words.js";
 
 export function renderClass({ model, el }) {
@@ -41,6 +42,11 @@ export function renderTrained({ model, el }) {
   })));
 }
 
+// The tests that differ in length alone.
+function byLength(accuracy) {
+  return Object.entries(accuracy).map(([name, part]) => [Number(name.match(/^(\d+) letters$/)?.[1]), part]).filter(([length]) => length);
+}
+
 export function renderBreaks({ model, el }) {
   const breaks = model.get("breaks");
   if (!breaks) return el.replaceChildren();
@@ -48,5 +54,6 @@ export function renderBreaks({ model, el }) {
   const rows = Object.keys(trained).map((name) => [retell(model, name), percent(trained[name]), percent(built[name])]);
   el.replaceChildren(
     table([say(model, "test"), say(model, "trained"), say(model, "built")], rows),
-    drawing(breaks.drawing, say(model, "breaks")));
+    chart({ title: say(model, "longer"), across: say(model, "lettersInWord"), hint: say(model, "readChart"), between: [0, 1],
+      lines: ["trained", "built"].map((who) => ({ name: say(model, who), points: byLength(breaks.accuracy[who]) })) }));
 }

@@ -66,6 +66,8 @@ export const en = {
   temperature: "Temperature",
   breaks: "Longer words, other letters: the trained one beside the built one",
   test: "test",
+  longer: "Right answers on longer words",
+  lettersInWord: "letters in a word",
   headsTable: "What the heads do",
   headsHint: "Each head's pattern is compared with ideal ones; the number of a head shows its pattern above.",
   headsSeen: "On {words} words of {length} letters, as `glassformer measure heads` does it.",
