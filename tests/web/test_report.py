@@ -78,6 +78,8 @@ def test_every_word_is_said_by_some_view() -> None:
         ("dyck(pairs=2, depth=2)", "dyck"),
         ("symmetric(5)", "cascade"),
         ("regex:(a|b)*abb", "cascade"),
+        ("regex:(a|b)*abb", "log"),
+        ("dyck(pairs=1, depth=3)", "dyck"),
     ],
 )
 def test_what_python_says_of_machines_and_models_is_said_in_korean_too(spec: str, method: str) -> None:
