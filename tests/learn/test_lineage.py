@@ -28,6 +28,7 @@ from glassformer.studies.lineage import (
 )
 from glassformer.studies.skips import KINDS, Skips
 from glassformer.studies.translating import Translating
+from glassformer.web.studies import read
 from shell import Shell
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sentences.tsv"
@@ -53,6 +54,7 @@ def test_the_bench_runs_goes_on_and_draws(shell: Shell, tmp_path: Path) -> None:
     assert all({"claim", "said", "holds"} == set(verdict) for verdict in found["verdicts"])
     for name in ("family", "steps", "seconds", "members", "distance", "skips", "dates", "reverse"):
         ElementTree.parse(tmp_path / "kept" / f"{name}.svg")
+    assert read(tmp_path / "kept", "lineage.json")["family"] == found["family"]  # the page shows it
     again, _ = shell("lineage", "--quick", "--out", "kept")  # nothing is trained twice
     assert f"{found['family'][0]['accuracy']:.3f}" in again
 
