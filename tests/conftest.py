@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the tests themselves run in parallel, and so do their processes
 
@@ -13,6 +14,7 @@ from hypothesis import settings
 
 jaxtyping.install_import_hook("glassformer", "typecheck.checked")
 
+from browsing import CHROMIUM  # noqa: E402
 from shell import Shell  # noqa: E402 (it imports what is to be checked)
 
 # Times on a shared machine prove nothing, and the same examples on every run make a failure repeatable.
@@ -42,3 +44,14 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], t
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     return Shell(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """For tests of pages. It is closed after each module: its event loop would be in the way of others."""
+    from playwright import sync_api
+
+    with sync_api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
