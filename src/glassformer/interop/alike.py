@@ -1,22 +1,20 @@
 """The one Transformer in the shape that other libraries know: all blocks alike, and one hidden layer in an MLP.
 
 Nothing is lost: what a block lacks is filled up with zeros, heads that share keys and values get copies, and an MLP of
-several hidden layers becomes as many blocks, one after the other, which leave what the hidden units say in columns of
-the stream that nobody else reads.
+several hidden layers becomes as many blocks, one after the other (`columns.py`).
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.interop.columns import unrolled
 from glassformer.nn import BlockShape, Config, Transformer
 
 Weights: TypeAlias = dict[str, Tensor]
@@ -58,36 +56,40 @@ def alike(model: Transformer, head_width: int | None = None) -> Transformer:
     deep = any(len(shape.mlp) > 1 for shape in shapes)
     if deep and config.norm != "none":
         raise InputError("MLPs of several hidden layers behind norms cannot be made several blocks: norms would differ")
-    width = config.width + sum(sum(shape.mlp[:-1]) for shape in shapes)
+    blocks = [part for i in range(len(shapes)) for part in _parts(model, i)] or [{}]
     heads = max((shape.heads for shape in shapes), default=0) or 1
     own = max(head_width or 1, *(shape.head_width for shape in shapes), 1)
-    units = max((size for shape in shapes for size in shape.mlp), default=1)
-    blocks = [part for i in range(len(shapes)) for part in _parts(model, i)] or [{}]
+    width = max([config.width, *(len(part["mlp.b_out"]) for part in blocks if "mlp.b_out" in part)])
+    units = max((len(part["mlp.b_in"]) for part in blocks if "mlp.b_in" in part), default=1)
     shape = BlockShape(heads, own, (units,))
-    if (count := len(blocks) * width * (4 * heads * own + 2 * units)) > LARGEST:
-        raise InputError(
-            f"with all blocks alike, and a column of the stream for each hidden unit of an MLP of several layers, this "
-            f"model would have some {count:,} parameters; the limit is {LARGEST:,}: `--to hf` and `--to onnx` keep its "
-            "shape, and another method, or a shorter length, may be smaller"
-        )
-    made = Transformer(replace(config, width=width, blocks=(shape,) * len(blocks), scaled=False, positions="table"))
-    weights = {name: torch.zeros_like(value, dtype=model.dtype) for name, value in made.state_dict().items()}
+    refuse_if_too_large(len(blocks) * width * (4 * heads * own + 2 * units))
+    with torch.device("meta"):  # no memory and no random numbers for weights that are replaced at once
+        made = Transformer(replace(config, width=width, blocks=(shape,) * len(blocks), scaled=False, positions="table"))
+    weights = {name: torch.zeros(value.shape, dtype=model.dtype) for name, value in made.state_dict().items()}
     weights |= {name: torch.ones_like(value) for name, value in weights.items() if name.endswith(".w")}
     positions = model.pos_embed.W_pos if model.pos_embed else torch.zeros(config.context, config.width)
     given: Weights = {"pos_embed.W_pos": positions.to(model.dtype)}
     given |= {name: value for name, value in model.state_dict().items() if not name.startswith(("blocks.", "pos_"))}
-    column = config.width
     for i, part in enumerate(blocks):
-        part, column = _placed(part, column)
         given |= {f"blocks.{i}.{name}": value for name, value in part.items()}
     for name, value in given.items():
         _fill(weights[name], value)
-    made.to(model.dtype).load_state_dict(weights)
+    made.load_state_dict(weights, assign=True)
     return made.eval()
 
 
+def refuse_if_too_large(count: int) -> None:
+    """Say no to so many parameters before they are made."""
+    if count > LARGEST:
+        raise InputError(
+            f"with all blocks alike, and one hidden layer in each, this model would have some {count:,} parameters; "
+            f"the limit is {LARGEST:,}: `--to hf` and `--to onnx` keep its shape, and another method, or a shorter "
+            "length, may be smaller"
+        )
+
+
 def _parts(model: Transformer, i: int) -> list[Weights]:
-    """The blocks that a block becomes; hidden layers but the first read, and but the last write, `hidden`."""
+    """The blocks that a block becomes."""
     shape, prefix = model.config.blocks[i], f"blocks.{i}."
     own = {name.removeprefix(prefix): v for name, v in model.state_dict().items() if name.startswith(prefix)}
     first = {name: value for name, value in own.items() if not name.startswith("mlp.")}
@@ -100,26 +102,12 @@ def _parts(model: Transformer, i: int) -> list[Weights]:
     if not shape.mlp:
         return [first]
     steps = ["in", *(f"mid.{k}" for k in range(len(shape.mlp) - 1)), "out"]
-    parts: list[Weights] = [{} for _ in steps[1:]]
-    for part, (read, write) in zip(parts, itertools.pairwise(steps), strict=True):
-        for kind, way in (("in", read), ("out", write)):
-            hidden = way.startswith("mid")
-            if not (hidden and kind == "out"):
-                part[f"mlp.b_{kind}"] = own[f"mlp.b_{way}"]
-                part[f"{'hidden' if hidden else 'mlp'}.W_{kind}"] = own[f"mlp.W_{way}"]
+    layers = [(own[f"mlp.W_{step}"], own[f"mlp.b_{step}"]) for step in steps]
+    parts = [
+        {"mlp.W_in": w_in, "mlp.b_in": b_in, "mlp.W_out": w_out, "mlp.b_out": b_out}
+        for (w_in, b_in), (w_out, b_out) in unrolled(layers, model.config.activation == "relu")
+    ]
     return [first | parts[0], *parts[1:]]
-
-
-def _placed(part: Weights, column: int) -> tuple[Weights, int]:
-    """With hidden units in columns of the stream: read from those just before this one, left in those from it on."""
-    part = dict(part)
-    if (read := part.pop("hidden.W_in", None)) is not None:
-        part["mlp.W_in"] = F.pad(read, (0, 0, column - len(read), 0))
-    if "mlp.b_in" in part and "mlp.W_out" not in part:
-        units = len(part["mlp.b_in"])
-        part["mlp.W_out"] = F.pad(torch.eye(units, dtype=part["mlp.b_in"].dtype), (column, 0))
-        column += units
-    return part, column
 
 
 def _fill(room: Tensor, value: Tensor) -> None:
