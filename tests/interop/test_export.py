@@ -15,6 +15,7 @@ from glassformer.compiler import Built, compile
 from glassformer.errors import InputError
 from glassformer.interop import load, to_hf, to_transformer_lens
 from glassformer.interop.alike import alike
+from glassformer.interop.to_gpt2 import gpt2
 from glassformer.interop.to_onnx import MODEL
 from glassformer.learn import Architecture, Following, Settings, train
 from glassformer.nn import BlockShape, Config, Transformer, files
@@ -191,11 +192,14 @@ def test_no_letter_is_taken_for_the_start(letters: list[str]) -> None:
     assert to_hf.tokeniser(["a b", "c"]) == {}  # blanks inside letters of several signs: not to be told apart
 
 
-def test_a_model_too_large_with_all_blocks_alike_is_refused_before_it_is_made(tmp_path: Path) -> None:
-    compile("gridworld(32)", 128).save(tmp_path / "ours")
-    for target in ("gpt2", "transformer-lens"):
-        with pytest.raises(InputError, match="parameters; the limit is"):
-            export(tmp_path / "ours", target, tmp_path / "theirs")
+@pytest.mark.parametrize("target", ["gpt2", "transformer-lens"])
+def test_a_model_too_large_with_all_blocks_alike_is_refused(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile("dihedral(4)", 8, "cascade").save(tmp_path / "ours")
+    monkeypatch.setattr("glassformer.interop.alike.LARGEST", 10_000)
+    with pytest.raises(InputError, match="parameters; the limit is 10,000: `--to hf` and `--to onnx` keep its shape"):
+        export(tmp_path / "ours", target, tmp_path / "theirs")
 
 
 def test_a_gpt2_is_double_precision_where_single_is_not_enough(tmp_path: Path) -> None:
@@ -217,6 +221,27 @@ def test_a_trained_model_becomes_a_gpt2_with_its_own_norms(tmp_path: Path) -> No
     assert (theirs.config.n_embd, task.outputs, task.vocab) == (16, 2, 3)
     torch.testing.assert_close(logits[..., :2], ours, rtol=0, atol=1e-5)
     assert torch.equal(logits.argmax(-1), ours.argmax(-1))
+
+
+@pytest.mark.parametrize(
+    ("vocab", "outputs", "heads", "width"),
+    [(7, 12, (2, 4), 16), (14, 12, (2, 4), 16), (14, 4, (2, 4), 8), (14, 4, (1, 4), 16), (5, 4, (3, 4), 16)],
+    ids=["more answers", "and more tokens", "few answers", "few heads", "wide heads"],
+)
+def test_a_gpt2_with_norms_is_twice_as_wide_where_it_must_be(
+    vocab: int, outputs: int, heads: tuple[int, int], width: int
+) -> None:
+    """Its norm cannot tell more answers than the width, nor are heads of other sizes known."""
+    torch.manual_seed(0)
+    shape = BlockShape(*heads, (20,))
+    model = Transformer(Config(vocab, outputs, context=9, width=8, blocks=(shape,) * 2, norm="layer")).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    theirs, tokens = gpt2(model), tokens_of(model)
+    assert theirs.config.n_embd == width
+    torch.testing.assert_close(theirs(tokens).logits[..., :outputs], model(tokens), rtol=0, atol=1e-5)
+    assert torch.equal(theirs(tokens).logits.argmax(-1), model(tokens).argmax(-1))
 
 
 @pytest.mark.parametrize("source", ["pre-norm", "no norm, groups", "uneven", *(spec for spec, _, _ in BUILT)])

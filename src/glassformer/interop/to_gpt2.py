@@ -3,20 +3,22 @@
 GPT-2 has norms and no bias at its logits. The stream is stored as (x, −x), whose mean is 0, and the norms get an
 epsilon so large that they divide by 2²⁰ whatever x is, and a weight that multiplies by 2²⁰ again: the identity, to
 rounding. A column that is 1 everywhere carries the bias. A model that has layer norms itself keeps them; there the
-bias goes through that of the last norm.
+bias goes through that of the last norm, or, if it has more answers than that can tell, through a second copy of the
+stream, whose mean and variance are those of the first.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glassformer.interop.alike import alike, plain_reasons, power_of_four, refuse
+from glassformer.interop.alike import alike, plain_reasons, power_of_four, refuse, refuse_if_too_large
 from glassformer.interop.huggingface import imported
-from glassformer.nn import Transformer
+from glassformer.nn import BlockShape, Transformer
 
 DIVISORS: Final = {torch.float32: 2.0**20, torch.float64: 2.0**40}
 """By what norms divide: beside its square, the variance is lost in rounding."""
@@ -25,6 +27,9 @@ NEVER: Final = -1e4
 NAMES: Final = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu"}
 UNTOLD: Final = 1e-5
 """How much of the bias may be lost."""
+
+Placed: TypeAlias = Callable[[Tensor], Tensor]
+"""How a weight that reads, or writes, a stream does so where the stream is stored otherwise."""
 
 
 def gpt2(model: Transformer) -> Any:
@@ -36,17 +41,15 @@ def gpt2(model: Transformer) -> Any:
         config.norm == "rms" or (config.norm, config.norm_place) == ("layer", "post")
     )
     refuse("a GPT-2", plain_reasons(config), reasons)
-    if config.norm != "none":
-        return _as_it_is(alike(model))
-    widest = max((shape.head_width for shape in config.blocks), default=1)
-    return _mirrored(alike(model, head_width=power_of_four(widest)))
+    even = alike(model)
+    return _mirrored(even) if config.norm == "none" else _as_it_is(even)
 
 
 def _mirrored(even: Transformer) -> Any:
     """Without norms: twice as wide."""
     config, weights = even.config, _with_one(even)
-    width, own = config.width + 1, config.blocks[0].head_width
-    room = own * max(config.blocks[0].heads, -(-2 * width // own))
+    width = config.width + 1
+    own, room = _sizes(config.blocks[0], 2 * width)
 
     def written(x: Tensor) -> Tensor:
         return F.pad(torch.stack([x, -x], dim=-1).flatten(-2), (0, room - 2 * width))
@@ -62,11 +65,21 @@ def _mirrored(even: Transformer) -> Any:
         "lm_head.weight": read(weights["unembed.W_U"]).T,
     }
     for i in range(len(config.blocks)):
-        given |= _block(weights, i, room, written, read)
+        given |= _block(weights, i, room, own, written, read)
     norms = [name for name in made.state_dict() if ".ln_" in name and name.endswith("weight")]
     one = torch.zeros(room, dtype=even.dtype)
     one[2 * width - 2] = NEVER  # of the column that is 1
     return _filled(made, given | {name: torch.full((room,), divisor) for name in norms}, one)
+
+
+def _sizes(shape: BlockShape, width: int) -> tuple[int, int]:
+    """How wide heads and stream are: a power of 4, by whose root no score is rounded, unless that takes much room.
+
+    Of 16 and more: there halves of the mirror fall on neighbours wherever processors add numbers side by side.
+    """
+    round_, tight = max(16, power_of_four(shape.head_width)), shape.head_width
+    wide, narrow = (own * max(shape.heads, -(-width // own)) for own in (round_, tight))
+    return (round_, wide) if wide <= 1.5 * narrow + 16 else (tight, narrow)
 
 
 def _with_one(even: Transformer) -> dict[str, Tensor]:
@@ -83,55 +96,70 @@ def _with_one(even: Transformer) -> dict[str, Tensor]:
 
 
 def _as_it_is(even: Transformer) -> Any:
-    """With layer norms before the sublayers, which is what GPT-2 is."""
-    config, weights = even.config, even.state_dict()
-    shape = config.blocks[0]
-    if shape.heads * shape.head_width != config.width:
-        refuse("a GPT-2", (), [f"{shape.heads} heads of width {shape.head_width} are not as wide as the stream"])
-    carried, never = _through_the_norm(even)
-    made = _made(even, config.width, shape.head_width, config.norm_eps)
+    """With layer norms before the sublayers, which is what GPT-2 is; twice as wide where the width has no room."""
+    config, weights, shape = even.config, even.state_dict(), even.config.blocks[0]
+    width, own, heads = config.width, shape.head_width, shape.heads * shape.head_width
+    once = _through_the_norm(even) if heads == width else None
+    room = width if once else 2 * width
+    if heads > room or room % own:
+        refuse("a GPT-2", (), [f"{shape.heads} heads of width {own} do not fit a stream of width {width}"])
+
+    def written(x: Tensor) -> Tensor:
+        return x.repeat(*[1] * (x.dim() - 1), room // width)
+
+    def read(w: Tensor) -> Tensor:
+        return F.pad(w, (0, 0, 0, room - width))
+
     given = {
-        "transformer.wte.weight": weights["embed.W_E"],
-        "transformer.wpe.weight": weights["pos_embed.W_pos"],
-        "transformer.ln_f.weight": weights["ln_final.w"],
-        "transformer.ln_f.bias": weights["ln_final.b"] + carried,
-        "lm_head.weight": weights["unembed.W_U"].T,
+        "transformer.wte.weight": written(weights["embed.W_E"]),
+        "transformer.wpe.weight": written(weights["pos_embed.W_pos"]),
+        "transformer.ln_f.weight": F.pad(weights["ln_final.w"], (0, room - width)),
+        "transformer.ln_f.bias": F.pad(weights["ln_final.b"], (0, room - width)),
+        "lm_head.weight": read(weights["unembed.W_U"]).T.clone(),
     }
+    if once:
+        carried, never = once
+        given["transformer.ln_f.bias"] += carried
+    else:
+        never = NEVER * F.one_hot(torch.tensor(width), room).to(even.dtype)  # of a column that is 1
+        given["transformer.ln_f.bias"][width] = 1
+        given["lm_head.weight"][:, width] = weights["unembed.b_U"]
     for i in range(len(config.blocks)):
-        given |= _block(weights, i, config.width, lambda x: x, lambda w: w)
+        given |= _block(weights, i, room, own, written, read)
         for theirs, ours in (("ln_1", "ln1"), ("ln_2", "ln2")):
-            given[f"transformer.h.{i}.{theirs}.weight"] = weights[f"blocks.{i}.{ours}.w"]
-            given[f"transformer.h.{i}.{theirs}.bias"] = weights[f"blocks.{i}.{ours}.b"]
-    return _filled(made, given, never)
+            given[f"transformer.h.{i}.{theirs}.weight"] = written(weights[f"blocks.{i}.{ours}.w"])
+            given[f"transformer.h.{i}.{theirs}.bias"] = written(weights[f"blocks.{i}.{ours}.b"])
+    return _filled(_made(even, room, own, config.norm_eps), given, never)
 
 
-def _through_the_norm(even: Transformer) -> tuple[Tensor, Tensor]:
-    """What the last norm must add so that the logits get their bias; and a row for tokens that are no answers.
+def _through_the_norm(even: Transformer) -> tuple[Tensor, Tensor] | None:
+    """What the last norm must add to give the logits their bias, and a row for tokens that are no answers; if it can.
 
     No answer reads the direction v, along which the norm adds twice as much as all else can take away again.
     """
     weights = even.state_dict()
     unembed, bias = weights["unembed.W_U"].double(), weights["unembed.b_U"].double()
     carried = torch.linalg.lstsq(unembed.T, bias[:, None]).solution[:, 0]
-    lost = float((unembed.T @ carried - bias).abs().max())
-    refuse("a GPT-2", (), ["it has no bias at its logits, and this one's cannot be told otherwise"] * (lost > UNTOLD))
+    if float((unembed.T @ carried - bias).abs().max()) > UNTOLD:
+        return None
     if even.config.outputs >= even.config.vocab:
         return carried.to(even.dtype), torch.zeros_like(weights["ln_final.b"])
     if even.config.outputs >= even.config.width:
-        refuse("a GPT-2", (), ["it answers by tokens, and there is no room to say that some are no answers"])
+        return None
     v = torch.linalg.svd(unembed).U[:, -1]
     most = float(weights["ln_final.w"].abs().max() * even.config.width**0.5 + weights["ln_final.b"].norm())
     return (carried + 2 * (most + carried.norm()) * v).to(even.dtype), (NEVER / most * v).to(even.dtype)
 
 
-def _block(weights: dict[str, Tensor], i: int, room: int, written: Any, read: Any) -> dict[str, Tensor]:
+def _block(weights: dict[str, Tensor], i: int, room: int, own: int, written: Placed, read: Placed) -> dict[str, Tensor]:
     """The weights of one block under GPT-2's names, of matrices [in, out]; heads that are not there stay empty.
 
     GPT-2 divides scores by the root of the width of its heads; queries are multiplied by it.
     """
     part = {name: weights[f"blocks.{i}.attn.{name}"] for name in ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V", "W_O")}
-    root = part["W_Q"].shape[2] ** 0.5
-    part |= {name: part[name] * root for name in ("W_Q", "b_Q")}
+    wider = own - part["W_Q"].shape[2]
+    part |= {name: F.pad(value, (0, wider) if name != "W_O" else (0, 0, 0, wider)) for name, value in part.items()}
+    part |= {name: part[name] * own**0.5 for name in ("W_Q", "b_Q")}
     more = room - part["b_Q"].numel()
     matrices = [F.pad(part[f"W_{x}"].transpose(0, 1).flatten(1), (0, more)) for x in "QKV"]
     new, mlp = f"transformer.h.{i}.", f"blocks.{i}.mlp."
@@ -150,6 +178,7 @@ def _block(weights: dict[str, Tensor], i: int, room: int, written: Any, read: An
 def _made(even: Transformer, width: int, own: int, epsilon: float) -> Any:
     """An empty GPT-2 of the right sizes."""
     transformers, config = imported(), even.config
+    refuse_if_too_large(len(config.blocks) * width * (4 * width + 2 * config.blocks[0].mlp[0]))
     told = transformers.GPT2Config(
         vocab_size=max(config.vocab, config.outputs),
         n_positions=config.context,
