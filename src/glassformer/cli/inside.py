@@ -363,7 +363,8 @@ def circuit(
             changes = effects(subject.model, tokens, kind, seed, tell=advance)
             found = [wire for wire, changed in changes.items() if changed > tolerance]
     enough = suffices(subject.model, tokens, found)
-    known = wires_in_weights(subject.model) if subject.is_built else []
+    is_known = subject.is_built and subject.model.config.norm == "none"
+    known = wires_in_weights(subject.model) if is_known else []
     scored = score(found, known)
     if as_json:
         told = {"precision": scored.precision, "recall": scored.recall, "known": scored.known}
@@ -372,14 +373,14 @@ def circuit(
             {"layer": i, "wires": [w for w in wires if str(w["to"]).startswith(f"blocks.{i}.")]}
             for i in range(len(subject.model.blocks))
         ]
-        known_too = told if subject.is_built else {}
+        known_too = told if is_known else {}
         return print_json({"kind": kind, "wires": wires, "layers": layers, "suffices": enough, **known_too})
     table = table_of("reads", "from")
     readers = dict.fromkeys(wire.reader for wire in found)
     for reader in readers:
         table.add_row(str(reader), ", ".join(str(wire.writer) for wire in found if wire.reader == reader))
     out.print(table)
-    if subject.is_built:
+    if is_known:
         out.print(
             f"{scored.found} wires found, {scored.known} known: precision {scored.precision:.3f}, recall "
             f"{scored.recall:.3f}"

@@ -222,11 +222,16 @@ def task_to_json(task: Task) -> dict[str, Any]:
     return {"machine": machine, **rest, "letters": list(task.letters) if task.letters else None}
 
 
+def reads_text(run: Any) -> bool:
+    """Whether a run was begun with a text."""
+    return isinstance(run, dict) and isinstance(task := run.get("task"), dict) and "reading" in task
+
+
 def task_from_json(run: Any, source: str) -> WordTask | Transduction:
     """The task on words, or sequences, that a run was begun with; the source is named if it tells none."""
     try:
         values = run["task"]
-        if "reading" in values:
+        if reads_text(run):
             raise InputError(f"{source} is of a model that read text, not words of a machine")
         if "transduction" in values:
             return Transduction(**values["transduction"])

@@ -21,7 +21,7 @@ from glassformer.errors import InputError
 from glassformer.interop import huggingface
 from glassformer.learn.batch import Batch
 from glassformer.learn.objectives import encoded, tokeniser_from
-from glassformer.learn.tasks import FlipFlopLanguage, Following, WordTask, task_from_json
+from glassformer.learn.tasks import FlipFlopLanguage, Following, WordTask, reads_text, task_from_json
 from glassformer.learn.trainer import model_of
 from glassformer.learn.transductions import Transduction
 from glassformer.measure.sites import Site, check
@@ -30,8 +30,8 @@ from glassformer.nn.transformer import Tokens
 from glassformer.nn.translator import reader_of
 from glassformer.studies.reading import sentences
 
-NAMES = "names.json"
-"""Beside a model: the names of its tokens, which are also its answers."""
+NAMES, TRAINING, MACHINE = "names.json", "training.json", "machine.json"
+"""Beside a model: the names of its tokens, which are also its answers; how it was trained; what it was built for."""
 
 
 @dataclass(frozen=True)
@@ -125,22 +125,44 @@ class Subject:
 def open_subject(folder: Path) -> Subject:
     """The model in a folder, ours or Hugging Face's, or of a run."""
     if huggingface.is_model(folder):
-        return _of_huggingface(folder)
+        model = interop.load(folder)
+        beside = {name: folder / name for name in (NAMES, TRAINING, MACHINE) if (folder / name).is_file()}
+        documents = {name: file.read_text() for name, file in beside.items()}
+        found = _of_documents(model, documents, folder)
+        return _filled_up(found) if found else _of_huggingface(model, folder)
     place = model_of(folder)
     loaded, documents = files.load(place)
     model = reader_of(loaded, str(place)).eval()
     if "tokenizer.json" in documents:
         return _of_text(model, documents, place)
+    if found := _of_documents(model, documents, place):
+        return found
+    raise InputError(f"{place} does not tell what its tokens are: there is no machine, tokeniser or {NAMES} beside it")
+
+
+def _of_documents(model: Transformer, documents: Mapping[str, str], place: Path) -> Subject | None:
+    """What our documents beside a model tell of it, unless it reads text."""
     if NAMES in documents:
         names = tuple(files.parse_json(documents[NAMES], f"{place}/{NAMES}"))
         return Subject(model, names, names, lambda word: _by_name(word.split(), names))
-    if "training.json" in documents:
-        told = files.parse_json(documents["training.json"], f"{place}/training.json")
-        return _of_words(model, task_from_json(told, f"{place}/training.json"), is_built=False)
-    if "machine.json" in documents:
-        machine = formats.loads(documents["machine.json"], "json", f"{place}/machine.json")
+    if TRAINING in documents:
+        run = files.parse_json(documents[TRAINING], f"{place}/{TRAINING}")
+        task = None if reads_text(run) else task_from_json(run, f"{place}/{TRAINING}")
+        return _of_words(model, task, is_built=False) if task else None
+    if MACHINE in documents:
+        machine = formats.loads(documents[MACHINE], "json", f"{place}/{MACHINE}")
         return _of_words(model, Following(machine, model.config.context - 1), is_built=True)
-    raise InputError(f"{place} does not tell what its tokens are: there is no machine, tokeniser or {NAMES} beside it")
+    return None
+
+
+def _filled_up(subject: Subject) -> Subject:
+    """With names for tokens that are no answers, and answers that are no tokens: a GPT-2 has as many of both."""
+
+    def filled(names: tuple[str, ...], count: int) -> tuple[str, ...]:
+        return (*names, *(f"<unused {i}>" for i in range(len(names), count)))
+
+    config = subject.model.config
+    return replace(subject, names=filled(subject.names, config.vocab), outputs=filled(subject.outputs, config.outputs))
 
 
 def subject_of(built: Built) -> Subject:
@@ -156,8 +178,8 @@ def _of_text(model: Transformer, documents: Mapping[str, str], place: Path) -> S
     return Subject(model, names, outputs, lambda text: encoded(tokeniser, [text])[0][:ending])
 
 
-def _of_huggingface(folder: Path) -> Subject:
-    model, tokeniser = interop.load(folder), huggingface.tokeniser(folder)
+def _of_huggingface(model: Transformer, folder: Path) -> Subject:
+    tokeniser = huggingface.tokeniser(folder)
     names = tuple(tokeniser.decode([i]) if i < len(tokeniser) else f"<unused {i}>" for i in range(model.config.vocab))
 
     def encode(text: str) -> list[int]:
