@@ -127,6 +127,24 @@ def test_letters_become_tokens_and_answers_have_names(tmp_path: Path, opened: An
     assert json.loads((tmp_path / "theirs" / "machine.json").read_text())["states"]
     with pytest.raises(ValueError, match="do not fit a context of 13"):
         model(torch.zeros(1, 14, dtype=torch.int64))
+    with pytest.raises(ValueError, match="answers about what it has read"):
+        model.generate(tokens)
+
+
+def test_a_model_that_says_the_next_token_generates(tmp_path: Path, opened: Any) -> None:
+    config = replace(RANDOM["pre-norm"], outputs=7)
+    torch.manual_seed(0)
+    model = Transformer(config).eval()
+    model.initialise(keeping=True)
+    export(saved(model, tmp_path / "ours"), "hf", tmp_path / "theirs")
+    theirs = opened(tmp_path / "theirs")
+    begun = torch.tensor([[1, 2], [4, 0]])
+    told = theirs.generate(begun, do_sample=False)
+    assert told.shape == (2, config.context)
+    assert torch.equal(told[:, 2:], model(told).argmax(-1)[:, 1:-1])
+    assert theirs.generate(begun, max_new_tokens=3, do_sample=True).shape == (2, 5)
+    assert torch.equal(theirs.get_input_embeddings()(begun), model.embed(begun))
+    assert torch.equal(theirs.get_output_embeddings().weight, model.unembed.W_U.T)
 
 
 @pytest.mark.parametrize(("spec", "method", "length"), BUILT)
@@ -146,12 +164,12 @@ def test_a_stock_gpt2_says_the_same(spec: str, method: str, length: int, tmp_pat
 
 def test_a_gpt2_is_right_where_one_letter_fills_the_word(tmp_path: Path) -> None:
     """Whole numbers that never change are read again and again: there, what norms round adds up."""
-    built = compile("memory(8)", 128, "log")
+    built = compile("memory(8)", 64, "log")
     built.save(tmp_path / "ours")
     export(tmp_path / "ours", "gpt2", tmp_path / "theirs")
     theirs = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "theirs").eval()
     rng = np.random.default_rng(7)
-    tokens = built.tokens(np.where(rng.random((64, 128)) < 0.01, rng.integers(0, 9, (64, 128)), 0))
+    tokens = built.tokens(np.where(rng.random((64, 64)) < 0.02, rng.integers(0, 9, (64, 64)), 0))
     assert torch.equal(theirs(tokens).logits.argmax(-1), built.model(tokens).argmax(-1))
 
 
@@ -208,6 +226,11 @@ def test_a_gpt2_is_double_precision_where_single_is_not_enough(tmp_path: Path) -
     export(tmp_path / "ours", "gpt2", tmp_path / "theirs")
     theirs = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "theirs").eval()
     assert theirs.dtype == torch.float64
+    seen = json.loads((tmp_path / "theirs" / "compared.json").read_text())
+    assert seen["dtype"] == "float64"
+    assert seen["words"][0] == {"count": 5**3, "tokens": 4}  # every one
+    assert seen["apart"] <= 1e-5
+    assert 1e-5 < seen["stirred"] <= 1e-2  # on other processors
     assert torch.equal(theirs(words_of(built)).logits.argmax(-1), built.model(words_of(built)).argmax(-1))
 
 
@@ -306,7 +329,7 @@ def test_what_a_target_does_not_know_is_refused_by_its_name(tmp_path: Path) -> N
 
 def test_norms_that_would_round_too_much_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile("symmetric(3)", 12, "log").save(tmp_path / "ours")
-    monkeypatch.setattr("glassformer.studies.exporting.NEAR", -1.0)  # nothing is near enough
+    monkeypatch.setattr("glassformer.studies.likeness.NEAR", -1.0)  # nothing is near enough
     with pytest.raises(InputError, match=r"because norms round: logits are apart in float32 by .*; `--to hf`"):
         export(tmp_path / "ours", "gpt2", tmp_path / "theirs")
 
@@ -316,10 +339,12 @@ def test_the_command_line_exports_and_refuses(shell: Shell, tmp_path: Path, monk
     shell("compile", "parity", "--length", "8", "--out", "parity")
     assert "wrote theirs" in shell("export", "parity", "--to", "gpt2", "--out", "theirs")[1]
     told = shell.json("step", "theirs", "101")
-    assert told["tokens"] == ["<start>", "1", "0", "1"]
+    assert told["tokens"] == ["start", "1", "0", "1"]
     assert told["logits"][0]["name"] == "even"
-    assert "cannot read '1x'" in shell("step", "theirs", "1x", code=2)[1]
-    shell("export", "theirs", "--to", "onnx", "--out", "again")
+    assert "letter 'x' at position 2" in shell("step", "theirs", "1x", code=2)[1]
+    ours, theirs = (shell.json("measure", "heads", folder)["layers"][0]["heads"][0] for folder in ("parity", "theirs"))
+    assert ours["job"] == theirs["job"]  # its machine is beside it
+    shell("export", "theirs", "--to", "transformer-lens", "--out", "again")
     for arguments, words in {
         ("parity", "--to", "hf", "--out", "theirs"): "theirs exists and is not empty",
         ("parity", "--to", "keras", "--out", "x"): "one of hf, gpt2, transformer-lens, onnx; not to 'keras'",

@@ -3,7 +3,8 @@
     AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
 
 The weights have the names, and the logits the bits, of the model that was exported. The answer at a position is about
-that position (the state after this letter, or the next token, as it was made), so labels are not shifted.
+that position (the state after this letter, or the next token, as it was made), so labels are not shifted. `generate`
+is for those that say the next token.
 """
 
 import itertools
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutput
 
 ACTIVATIONS: dict[str, Any] = {
@@ -25,7 +26,10 @@ ACTIVATIONS: dict[str, Any] = {
 
 
 class GlassformerConfig(PretrainedConfig):
-    """Sizes and choices; `blocks` has heads, head_width, groups and mlp (hidden layers) of each block."""
+    """Sizes and choices; `blocks` has heads, head_width, groups and mlp (hidden layers) of each block.
+
+    `next_token` tells whether answers are tokens, each the one that comes next.
+    """
 
     model_type = "glassformer"
 
@@ -43,12 +47,14 @@ class GlassformerConfig(PretrainedConfig):
         norm_place: str = "pre",
         norm_eps: float = 1e-5,
         activation: str = "relu",
+        next_token: bool = False,
         **rest: Any,
     ) -> None:
         self.vocab_size, self.outputs, self.context, self.hidden_size = vocab_size, outputs, context, hidden_size
         self.blocks, self.num_hidden_layers = [dict(block) for block in blocks], len(blocks)
         self.causal, self.attention, self.scaled = causal, attention, scaled
         self.norm, self.norm_place, self.norm_eps, self.activation = norm, norm_place, norm_eps, activation
+        self.next_token, self.max_position_embeddings = next_token, context
         super().__init__(**{"tie_word_embeddings": False, **rest})
 
 
@@ -160,20 +166,83 @@ class Block(nn.Module):
         return x
 
 
-class GlassformerForCausalLM(PreTrainedModel):
+class Embed(nn.Module):
+    """A vector for each token."""
+
+    def __init__(self, config: GlassformerConfig) -> None:
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = config.vocab_size, config.hidden_size
+        self.W_E = empty(config.vocab_size, config.hidden_size)
+
+    @property
+    def weight(self) -> Tensor:
+        """By the name that others know."""
+        return self.W_E
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        """Look the tokens up."""
+        return F.embedding(input_ids, self.W_E)
+
+
+class Unembed(nn.Module):
+    """A logit for each answer."""
+
+    def __init__(self, config: GlassformerConfig) -> None:
+        super().__init__()
+        self.in_features, self.out_features = config.hidden_size, config.outputs
+        self.W_U, self.b_U = empty(config.hidden_size, config.outputs), empty(config.outputs)
+
+    @property
+    def weight(self) -> Tensor:
+        """By the name, and in the order [answer, width], that others know."""
+        return self.W_U.T
+
+    @property
+    def bias(self) -> Tensor:
+        """By the name that others know."""
+        return self.b_U
+
+    def forward(self, x: Tensor) -> Tensor:
+        """An affine map."""
+        return affine(x, self.W_U, self.b_U)
+
+
+class GlassformerForCausalLM(PreTrainedModel, GenerationMixin):
     """input_ids [batch, pos] → logits [batch, pos, output]."""
 
     config_class = GlassformerConfig
 
     def __init__(self, config: GlassformerConfig) -> None:
         super().__init__(config)
-        self.embed = nn.ParameterDict({"W_E": empty(config.vocab_size, config.hidden_size)})
+        self.embed = Embed(config)
         self.pos_embed = nn.ParameterDict({"W_pos": empty(config.context, config.hidden_size)})
         self.blocks = nn.ModuleList(Block(config, shape) for shape in config.blocks)
         self.ln_final = Norm(config) if config.norm != "none" and config.norm_place == "pre" else None
-        unembed = {"W_U": empty(config.hidden_size, config.outputs), "b_U": empty(config.outputs)}
-        self.unembed = nn.ParameterDict(unembed)
+        self.unembed = Unembed(config)
         self.post_init()  # type: ignore[no-untyped-call]
+
+    def get_input_embeddings(self) -> nn.Module:
+        """What makes vectors of tokens."""
+        return self.embed
+
+    def get_output_embeddings(self) -> nn.Module:
+        """What makes logits of vectors."""
+        return self.unembed
+
+    def generate(self, inputs: Any = None, *rest: Any, **given: Any) -> Any:
+        """Go on with a text, up to the context if nothing else is said; every token is computed from all before."""
+        if not self.config.next_token:
+            raise ValueError(
+                "this model answers about what it has read (a state, say), and not with the token that comes next, so "
+                "there is nothing to generate: its answers are model(input_ids).logits.argmax(-1)"
+            )
+        if not rest and not given.keys() & {"max_length", "max_new_tokens", "generation_config"}:
+            given["max_length"] = self.config.context
+        return super().generate(inputs, *rest, **{**given, "use_cache": False})  # type: ignore[misc]
+
+    def prepare_inputs_for_generation(self, input_ids: Any, *_: Any, **given: Any) -> dict[str, Any]:
+        """All tokens so far."""
+        return {"input_ids": input_ids, "attention_mask": given.get("attention_mask")}
 
     def _init_weights(self, module: nn.Module) -> None:
         """All weights come from the file."""
@@ -193,7 +262,7 @@ class GlassformerForCausalLM(PreTrainedModel):
             raise ValueError("padding is not known here: give words of one length together")
         if input_ids.shape[1] > self.config.context:
             raise ValueError(f"{input_ids.shape[1]} tokens do not fit a context of {self.config.context}")
-        x = F.embedding(input_ids, self.embed["W_E"])
+        x = self.embed(input_ids)
         x = x + self.pos_embed["W_pos"][: input_ids.shape[1]].expand(len(input_ids), -1, -1)
         seen: list[Any] | None = [] if output_attentions else None
         stream: list[Any] = [x]
@@ -201,7 +270,7 @@ class GlassformerForCausalLM(PreTrainedModel):
             x = block(x, seen)
             stream.append(x)
         x = self.ln_final(x) if self.ln_final is not None else x
-        logits: Any = affine(x, self.unembed["W_U"], self.unembed["b_U"])
+        logits: Any = self.unembed(x)
         loss: Any = F.cross_entropy(logits.flatten(0, 1), labels.flatten()) if labels is not None else None
         told = CausalLMOutput(
             loss=loss,

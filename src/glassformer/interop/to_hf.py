@@ -17,7 +17,9 @@ from glassformer.nn import Transformer
 MODELLING: Final = "modeling_glassformer.py"
 
 
-def huggingface(model: Transformer, outputs: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Tensor], str]:
+def huggingface(
+    model: Transformer, outputs: tuple[str, ...], next_token: bool
+) -> tuple[dict[str, Any], dict[str, Tensor], str]:
     """Its config.json, its weights, and the text of the file that computes it; answers have their names."""
     config = model.config
     refuse("the modelling file", plain_reasons(config))
@@ -36,6 +38,7 @@ def huggingface(model: Transformer, outputs: tuple[str, ...]) -> tuple[dict[str,
         "blocks": config.to_json()["blocks"],
         **{name: getattr(config, name) for name in ("causal", "attention", "scaled", "norm", "norm_place", "norm_eps")},
         "activation": config.activation,
+        "next_token": next_token,
         "dtype": str(model.dtype).removeprefix("torch."),
         "id2label": dict(enumerate(outputs)),
     }

@@ -5,36 +5,34 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import safetensors.torch
 import torch
 
 from glassformer.atomic import write_folder_atomically
-from glassformer.automata.words import chosen_words
 from glassformer.errors import InputError
 from glassformer.interop import huggingface, load, to_hf, to_transformer_lens
 from glassformer.interop.to_gpt2 import gpt2
 from glassformer.interop.to_onnx import MODEL, onnx
 from glassformer.learn.batch import Batch
-from glassformer.learn.objectives import SPECIAL, START
+from glassformer.learn.objectives import END, PAD, SPECIAL, START
 from glassformer.learn.tasks import Following
 from glassformer.learn.trainer import model_of
 from glassformer.nn import Transformer, files
 from glassformer.nn.files import to_json
-from glassformer.nn.transformer import Tokens
+from glassformer.studies.likeness import compared
 from glassformer.studies.subject import Subject, open_subject
 
 TARGETS: Final = ("hf", "gpt2", "transformer-lens", "onnx")
 BESIDE: Final = ("machine.json", "certificate.json", "training.json", "names.json")
 """Documents of ours that go with a model wherever it goes."""
-NEAR: Final = 1e-5
-"""How far a GPT-2's logits may be from ours."""
-TRIED: Final = 16
-
+SPECIAL_TOKENS: Final = {"pad_token_id": PAD, "bos_token_id": START, "eos_token_id": END}
+"""Of models of text."""
+COMPARED: Final = "compared.json"
+"""Beside a GPT-2: the words on which it was compared with ours, and what was seen."""
 Contents = dict[str, bytes]
 
 
@@ -57,7 +55,8 @@ def export(folder: str | Path, target: str, out: str | Path, patterns: bool = Fa
         contents[to_transformer_lens.WEIGHTS] = safetensors.torch.save(weights)
     else:
         subject = open_subject(folder)
-        contents |= _as_gpt2(subject) if target == "gpt2" else _as_huggingface(subject)
+        special = SPECIAL_TOKENS if "tokenizer.json" in documents else {}
+        contents |= _as_gpt2(subject, special) if target == "gpt2" else _as_huggingface(subject, special)
         contents |= {name: text.encode() for name, text in _tokeniser(subject, documents).items()}
     write_folder_atomically(out, contents)
 
@@ -80,64 +79,38 @@ def _tokeniser(subject: Subject, documents: Mapping[str, str]) -> dict[str, str]
     return {}
 
 
-def _as_huggingface(subject: Subject) -> Contents:
-    told, weights, code = to_hf.huggingface(subject.model, subject.outputs)
+def _as_huggingface(subject: Subject, special: Mapping[str, int]) -> Contents:
+    causal, names = subject.model.config.causal, subject.names[: len(subject.outputs)]
+    next_token = causal and names == subject.outputs and not isinstance(subject.task, Following)
+    told, weights, code = to_hf.huggingface(subject.model, subject.outputs, next_token)
     return {
-        "config.json": to_json(told).encode(),
+        "config.json": to_json({**told, **special}).encode(),
         "model.safetensors": safetensors.torch.save(weights, metadata={"format": "pt"}),
         to_hf.MODELLING: code.encode(),
     }
 
 
-def _as_gpt2(subject: Subject) -> Contents:
+def _as_gpt2(subject: Subject, special: Mapping[str, int]) -> Contents:
     """In float32 if that is enough: what norms round is made larger by every layer that counts on whole numbers."""
     apart: list[str] = []
     for dtype in (torch.float32, torch.float64):
         ours = copy.deepcopy(subject.model).to(dtype)
         made = gpt2(ours)
         made.config.id2label = dict(enumerate(subject.outputs))
-        difference, same = _compared(ours, made, _tried(subject))
-        if same and difference <= NEAR:
+        for name, token in special.items():
+            setattr(made.config, name, token)
+            setattr(made.generation_config, name, token)
+        seen = compared(subject, ours, made)
+        if seen.is_near:
             with tempfile.TemporaryDirectory() as place:
                 made.save_pretrained(place)
-                return {file.name: file.read_bytes() for file in Path(place).iterdir()}
-        answers = "the same answers" if same else "other answers"
-        apart.append(f"in {str(dtype).removeprefix('torch.')} by {difference:.1e}, with {answers}")
+                contents = {file.name: file.read_bytes() for file in Path(place).iterdir()}
+            return contents | {COMPARED: to_json(asdict(seen)).encode()}
+        apart.append(f"in {seen.dtype} by {seen.apart:.1e}, and by {seen.stirred:.1e} where they round otherwise")
     raise InputError(
         f"as a GPT-2 this model would say other things, because norms round: logits are apart {'; '.join(apart)}; "
         "`--to hf` keeps them bit for bit"
     )
-
-
-def _tried(subject: Subject) -> Tokens:
-    """Words on which both are compared: random and nasty ones, and such as are nearly all one letter."""
-    config, chance = subject.model.config, torch.Generator().manual_seed(0)
-    found = torch.randint(config.vocab, (TRIED, config.context), generator=chance)
-    if not isinstance(task := subject.task, Following) or task.scratchpad:
-        return found
-    length, letters = config.context - 1, len(task.machine.symbols)
-    rng = np.random.default_rng(0)
-    sparse = []
-    for letter in range(min(letters, TRIED)):
-        others, chances = rng.integers(letters, size=(TRIED // 2, length)), rng.random((TRIED // 2, length))
-        rare = np.geomspace(1 / length, 0.5, TRIED // 2)[:, None]
-        sparse.append(np.where(chances < rare, others, letter))
-    nasty = chosen_words(task.machine, length, 2 * TRIED, seed=0)
-    return torch.cat([found, replace(task, length=length).answered(np.concatenate([*sparse, nasty])).tokens])
-
-
-@torch.no_grad()
-def _compared(model: Transformer, made: Any, words: Tokens) -> tuple[float, bool]:
-    """How far logits are apart, and whether the answers are the same wherever ours leads by more than rounding."""
-    apart, same = 0.0, True
-    for tokens in words.split(TRIED):
-        ours, theirs = model(tokens), made(tokens).logits
-        apart = max(apart, float((ours - theirs[..., : model.config.outputs]).abs().max()))
-        best = ours.topk(min(2, ours.shape[-1]), dim=-1).values
-        leads = best[..., 0] - best[..., -1] > 2 * NEAR
-        differ = ours.argmax(-1) != theirs.argmax(-1)
-        same = same and not bool((differ & (leads | (theirs.argmax(-1) >= model.config.outputs))).any())
-    return apart, same
 
 
 def columns(task: Following, batch: Batch) -> dict[str, list[Any]]:
