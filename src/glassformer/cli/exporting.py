@@ -30,10 +30,16 @@ def export(
     hf: a folder with its own modelling file, bit for bit. gpt2: a stock GPT-2, without foreign code. transformer-lens:
     weights and config for TransformerLens 3 and 4. onnx: any batch and length.
     """
+    from glassformer.nn.files import read_json
+    from glassformer.studies.exporting import COMPARED
     from glassformer.studies.exporting import export as write
 
     write(folder, target, out_folder, patterns)
     err.print(f"wrote {out_folder}")
+    if (file := out_folder / COMPARED).is_file():
+        seen = read_json(file)
+        words = sum(each["count"] for each in seen["words"])
+        err.print(f"in {seen['dtype']}; on {words:,} words its logits are within {seen['apart']:.1g} of ours")
 
 
 @app.command()
@@ -53,7 +59,7 @@ def dataset(
     import numpy as np
 
     from glassformer.automata import machine
-    from glassformer.interop.tables import write_tables
+    from glassformer.interop.tables import check_place, write_tables
     from glassformer.learn.tasks import Following
     from glassformer.studies.exporting import columns
 
@@ -61,6 +67,7 @@ def dataset(
     if (letters := length * (words + held_out)) > MOST_LETTERS:
         raise InputError(f"{letters:,} letters are too many to write at once; the limit is {MOST_LETTERS:,}")
     counts = {"train": words} | ({"test": held_out} if held_out else {})
+    check_place(out_path, counts)
     drawn = {name: task.batch(np.random.default_rng([seed, i]), n) for i, (name, n) in enumerate(counts.items())}
     write_tables({name: columns(task, batch) for name, batch in drawn.items()}, out_path)
     err.print(f"wrote {out_path}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,21 +15,27 @@ from glassformer.errors import InputError
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
 
+def check_place(out: Path, splits: Collection[str]) -> None:
+    """Refuse what cannot be written there, before there is anything to write."""
+    _imported("pyarrow")
+    if out.suffix.lower() == ".parquet":
+        if len(splits) != 1:
+            raise InputError(f"a Parquet file holds one table, and these are {', '.join(splits)}: give a folder")
+    elif out.suffix:
+        raise InputError(f"a table is a file NAME.parquet or a folder; {out.name} is neither")
+    elif out.exists():
+        raise InputError(f"{out} exists: choose another name, or remove it first")
+
+
 def write_tables(splits: Mapping[str, Columns], out: Path) -> None:
     """A file NAME.parquet of one split, or a folder that `datasets.load_from_disk` opens, all or nothing."""
-    pyarrow = _imported("pyarrow")
-    tables = {name: pyarrow.table(dict(columns)) for name, columns in splits.items()}
-    if out.suffix.lower() == ".parquet":
-        if len(tables) != 1:
-            raise InputError(f"a Parquet file holds one table, and these are {', '.join(tables)}: give a folder")
+    check_place(out, splits)
+    tables = {name: _imported("pyarrow").table(dict(columns)) for name, columns in splits.items()}
+    if out.suffix:
         file = io.BytesIO()
         out.parent.mkdir(parents=True, exist_ok=True)
         _imported("pyarrow.parquet").write_table(*tables.values(), file)
         return write_atomically(out, file.getvalue())
-    if out.suffix:
-        raise InputError(f"a table is a file NAME.parquet or a folder; {out.name} is neither")
-    if out.exists():
-        raise InputError(f"{out} exists: choose another name, or remove it first")
     datasets = _imported("datasets")
     datasets.disable_progress_bars()
     made = {name: datasets.Dataset(datasets.table.InMemoryTable(table)) for name, table in tables.items()}
