@@ -18,6 +18,8 @@ from glassformer.interop.alike import alike
 from glassformer.interop.to_gpt2 import gpt2
 from glassformer.interop.to_onnx import MODEL
 from glassformer.learn import Architecture, Following, Settings, train
+from glassformer.learn.corpora import Corpus
+from glassformer.learn.objectives import END, START, Reading, text_of, tokeniser_of
 from glassformer.nn import BlockShape, Config, Transformer, files
 from glassformer.studies.exporting import export
 from shell import Shell
@@ -31,7 +33,7 @@ BUILT = [
     ("symmetric(3)", "log", 12),
     ("flipflop", "cascade", 12),  # MLPs of several hidden layers
     ("dihedral(4)", "cascade", 12),  # blocks of different sizes
-    ("gridworld(9)", "gridworld", 12),
+    ("gridworld(4)", "gridworld", 12),
     ("dyck(pairs=2, depth=3)", "dyck", 12),
 ]
 SIZES: dict[str, Any] = {"vocab": 7, "outputs": 5, "context": 9, "width": 12}
@@ -145,6 +147,30 @@ def test_a_model_that_says_the_next_token_generates(tmp_path: Path, opened: Any)
     assert theirs.generate(begun, max_new_tokens=3, do_sample=True).shape == (2, 5)
     assert torch.equal(theirs.get_input_embeddings()(begun), model.embed(begun))
     assert torch.equal(theirs.get_output_embeddings().weight, model.unembed.W_U.T)
+
+
+def test_a_model_of_text_goes_out_with_its_tokeniser_and_goes_on(tmp_path: Path, opened: Any) -> None:
+    """It has far more answers than width, which a GPT-2 tells through a second copy of the stream."""
+    corpus = Corpus("lines", tuple(f"the cat number {i} eats a mouse" for i in range(60)), None)
+    text = text_of(corpus, tokeniser_of(corpus, 270))
+    ours = train(
+        Reading(text, "lm"),
+        Architecture(layers=1, width=8, heads=2),
+        Settings(steps=5, evaluation_words=8),
+        tmp_path / "ours",
+    )
+    said = []
+    for target in ("hf", "gpt2"):
+        export(tmp_path / "ours", target, tmp_path / target)
+        words = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path / target)
+        begun = words("the cat", return_tensors="pt")["input_ids"]
+        assert begun[0, 0] == words.bos_token_id == START
+        theirs = opened(tmp_path / target)
+        assert theirs.generation_config.eos_token_id == END
+        torch.testing.assert_close(theirs(begun).logits, ours.model(begun), rtol=0, atol=1e-5)
+        said.append(theirs.generate(begun, max_new_tokens=3, do_sample=False).tolist())
+    assert theirs.config.n_embd == 16
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize(("spec", "method", "length"), BUILT)
