@@ -31,8 +31,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what other libraries warn o
 BUILT = [
     ("parity", "log", 16),
     ("symmetric(3)", "log", 12),
-    ("flipflop", "cascade", 12),  # MLPs of several hidden layers
-    ("dihedral(4)", "cascade", 12),  # blocks of different sizes
+    ("flipflop", "cascade", 12),
+    ("dihedral(4)", "cascade", 12),  # blocks of different sizes, MLPs of several hidden layers
     ("gridworld(4)", "gridworld", 12),
     ("dyck(pairs=2, depth=3)", "dyck", 12),
 ]
