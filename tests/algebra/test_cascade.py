@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glassformer.algebra import Limits, decompose
-from glassformer.algebra.cascade import Cascade
+from glassformer.algebra.cascade import Cascade, less_deep
 from glassformer.algebra.limits import TooLargeError, Watch
 from glassformer.automata import Machine, machine, zoo
 from oracle import ROWS, machine_of
@@ -17,10 +17,11 @@ from strategies import machines
 
 def check(given_machine: Machine, cascade: Cascade, words: int, length: int, seed: int = 0) -> None:
     letters = np.random.default_rng(seed).integers(0, len(given_machine.symbols), (words, length))
-    for start in range(len(given_machine.states)):
-        expected = given_machine.run(letters, start)
-        assert (cascade.run(letters, start) == expected).all()
-        assert (cascade.evaluate(letters, start) == expected).all()
+    states = range(len(given_machine.states))
+    expected = np.stack([given_machine.run(letters, start) for start in states])
+    starts, from_all = np.repeat(states, words).reshape(-1, words), np.broadcast_to(letters, expected.shape)
+    assert (cascade.run(from_all, starts) == expected).all()
+    assert (cascade.evaluate(from_all, starts) == expected).all()
 
 
 @pytest.mark.parametrize("merge", [False, True])
@@ -31,12 +32,14 @@ def test_every_zoo_machine_is_emulated(spec: str, merge: bool) -> None:
     check(made, decompose(made, merge), 2 if few else 5, 20 if few else 50)
 
 
-@pytest.mark.parametrize("merge", [False, True])
 @pytest.mark.usefixtures("types_unchecked")  # the other tests check them, and here they would take most of the time
 @settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_machine=machines(), seed=st.integers(0, 10**6))
-def test_random_machines_are_emulated(given_machine: Machine, merge: bool, seed: int) -> None:
-    check(given_machine, decompose(given_machine, merge), 2, 24, seed)
+def test_random_machines_are_emulated_with_and_without_merging(given_machine: Machine, seed: int) -> None:
+    plain = decompose(given_machine, merge=False)
+    check(given_machine, plain, 2, 24, seed)
+    if (fewer := less_deep(plain)) is not plain:
+        check(given_machine, fewer, 2, 24, seed)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
@@ -87,6 +90,14 @@ def test_machines_without_levels_work() -> None:
     idle = Machine(("p", "q"), ("a",), np.array([[0, 1]]))
     assert decompose(idle).depth == 0
     check(idle, decompose(idle), 2, 5)
+
+
+def test_words_start_from_one_state_or_each_from_its_own() -> None:
+    cascade, words = decompose(zoo.gridworld(4)), np.random.default_rng(0).integers(0, 2, (3, 4, 9))
+    for start in (2, "2"):
+        for way in (cascade.run, cascade.evaluate):
+            assert (way(words, start) == way(words, np.full((3, 4), 2))).all()
+            assert (way(words[0, 0], start) == way(words, start)[0, 0]).all()
 
 
 def test_words_may_be_empty_and_batches_of_any_shape() -> None:

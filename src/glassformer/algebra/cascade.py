@@ -35,6 +35,8 @@ from glassformer.shown import Shown
 Over: TypeAlias = Integer[np.ndarray, "word position"]
 WithStart: TypeAlias = Integer[np.ndarray, "word position+1"]
 """Over all positions, and over the one before the first letter."""
+Start: TypeAlias = int | str | Integer[np.ndarray, "*batch"]
+"""The state that all words start from, or one for each."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,13 @@ class Cascade(Shown):
             found.append(place)
         return found
 
+    def _before_the_first_letter(self, start: Start, batch: tuple[int, ...]) -> Integer[np.ndarray, "word level"]:
+        """The coordinates that each word of a batch starts with."""
+        states = start if isinstance(start, np.ndarray) else np.array(self.machine.state(start))
+        found = {state: self.coordinates(state) for state in np.unique(states).tolist()}
+        rows = [found[state] for state in np.broadcast_to(states, batch).ravel().tolist()]
+        return np.array(rows, dtype=np.intp).reshape(math.prod(batch), len(self.levels))
+
     def _tile_with(self, current: int, mask: int) -> int:
         masks = self.decomposition.images.masks
         return next(i for i, tile in enumerate(self.decomposition.tiles[current]) if mask & ~masks[tile] == 0)
@@ -129,11 +138,11 @@ class Cascade(Shown):
 
     # -- step by step ----------------------------------------------------------------------------------
 
-    def run(self, word: Word, start: int | str = 0) -> Integer[np.ndarray, "*batch length"]:
+    def run(self, word: Word, start: Start = 0) -> Integer[np.ndarray, "*batch length"]:
         """The state after every prefix, letter by letter through all levels."""
         letters = self.machine.encode(word)
         words = letters.reshape(math.prod(letters.shape[:-1]), letters.shape[-1])
-        coordinates = np.tile(self.coordinates(start), (len(words), 1))
+        coordinates = self._before_the_first_letter(start, letters.shape[:-1])
         states = np.empty(words.shape, dtype=np.intp)
         for t, letter in enumerate(words.T):
             old = new = np.zeros(len(words), dtype=np.intp)
@@ -161,12 +170,13 @@ class Cascade(Shown):
 
     # -- all positions at once -------------------------------------------------------------------------
 
-    def evaluate(self, word: Word, start: int | str = 0) -> Integer[np.ndarray, "*batch length"]:
+    def evaluate(self, word: Word, start: Start = 0) -> Integer[np.ndarray, "*batch length"]:
         """The state after every prefix, without recurrence: level by level, for all positions at once."""
         letters = self.machine.encode(word)
         words = letters.reshape(math.prod(letters.shape[:-1]), letters.shape[-1])
         current = np.zeros((len(words), words.shape[1] + 1), dtype=np.intp)  # position 0 is before the first letter
-        for k, (level, first) in enumerate(zip(self.levels, self.coordinates(start), strict=True)):
+        firsts = self._before_the_first_letter(start, letters.shape[:-1]).T
+        for k, (level, first) in enumerate(zip(self.levels, firsts, strict=True)):
             row = self.row(level, one_back(current), current[:, 1:], words)
             row = np.where(self.level_of[current[:, 1:]] == k, row, -1)
             place = np.zeros_like(current)
@@ -177,7 +187,7 @@ class Cascade(Shown):
         return self.state_of[current[:, 1:]].reshape(letters.shape)
 
 
-def _places(level: Level, i: int, row: Over, first: int) -> WithStart:
+def _places(level: Level, i: int, row: Over, first: Integer[np.ndarray, " word"]) -> WithStart:
     """The coordinate before the first letter and after each, as long as the set is in the level's component i.
 
     Since the latest reset, to the place x at time r, the letters have multiplied to h_r⁻¹·h_t; so the reset
@@ -189,7 +199,7 @@ def _places(level: Level, i: int, row: Over, first: int) -> WithStart:
     undone = group.inverses[product[:, 1:]]
     resets = ours & level.resets[row]
     written = np.where(resets, group.elements[undone, np.where(resets, level.moves[row, 0], 0)], -1)
-    memory = latest_write(np.pad(written, ((0, 0), (1, 0)), constant_values=min(first, group.degree - 1)))
+    memory = latest_write(np.column_stack([np.minimum(first, group.degree - 1), written]))
     return np.asarray(group.elements[product, memory])
 
 
