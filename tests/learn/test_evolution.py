@@ -49,7 +49,7 @@ def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(t
     assert [verdict.claim for verdict in verdicts(told)] == [f"S3.{i}" for i in range(1, 6)]
 
 
-def test_a_training_that_is_told_to_stop_keeps_a_checkpoint(tmp_path: Path) -> None:
+def test_a_training_that_is_told_to_stop_keeps_a_checkpoint(tmp_path: Path, heeding_interrupts: None) -> None:
     stop, steps = Event(), Queue[int]()
     stop.set()
     with pytest.raises(KeyboardInterrupt):

@@ -4,9 +4,8 @@ import multiprocessing
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -131,7 +130,7 @@ def test_a_worker_that_is_interrupted_gives_its_trial_back(tmp_path: Path, heedi
     slow = sweep_of({"task": {"machine": "parity", "length": 8}, "training": {"steps": 100_000}}, "slow")
     store = Store(tmp_path / "s.sqlite")
     store.add(slow.trials.items())
-    process = multiprocessing.get_context("spawn").Process(target=work, args=(store.path, slow.ids, None, os.getpid()))
+    process = multiprocessing.get_context("spawn").Process(target=work, args=(store.path, slow.ids, None))
     process.start()
     deadline = time.monotonic() + 60
     while store.rows(slow.ids)[0].status != "running" and time.monotonic() < deadline:
@@ -142,12 +141,17 @@ def test_a_worker_that_is_interrupted_gives_its_trial_back(tmp_path: Path, heedi
 
 
 def test_two_sweeps_on_one_store_share_the_work(file: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "glassformer", "sweep", str(file), "--processes", "1", "--json"]
-    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
-    assert [process.wait(timeout=120) for process in both] == [0, 0]
-    path = file.with_suffix(".sqlite")
-    rows = Store(path).rows(read_sweep(file).ids)
-    assert [row.status for row in rows] == ["done"] * 6
+    sweep, path = read_sweep(file), tmp_path / "s.sqlite"
+
+    def run_alone(_: int) -> None:
+        store = Store(path)
+        store.add(sweep.trials.items())
+        run_here(sweep, store, processes=1)
+        store.close()
+
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(run_alone, range(2)))
+    assert [row.status for row in Store(path).rows(sweep.ids)] == ["done"] * 6
     with sqlite3.connect(path) as opened:
         assert opened.execute("pragma integrity_check").fetchone() == ("ok",)
 
@@ -172,7 +176,7 @@ def test_a_trial_that_breaks_does_not_stop_the_others(tmp_path: Path, monkeypatc
     sweep = sweep_of({"task": {"machine": "parity", "length": 4}, "training": {"seed": [0, 1]}}, "some")
     store = Store(tmp_path / "s.sqlite")
     store.add(sweep.trials.items())
-    work(store.path, sweep.ids, None, 0)
+    work(store.path, sweep.ids, None)
     assert [(row.status, row.result) for row in store.rows(sweep.ids)] == [
         ("failed", {"error": "MemoryError: too much"}),
         ("done", {"accuracy": 1.0}),
@@ -186,7 +190,7 @@ def test_a_worker_waits_for_trials_whose_worker_may_be_dead(tmp_path: Path, monk
     store = Store(tmp_path / "s.sqlite")
     store.add(sweep.trials.items())
     assert store.claim(sweep.ids, "dead")
-    work(store.path, sweep.ids, None, 0)
+    work(store.path, sweep.ids, None)
     assert store.rows(sweep.ids)[0].status == "done"
 
 
@@ -205,7 +209,7 @@ def test_a_long_step_does_not_lose_the_trial(tmp_path: Path, monkeypatch: pytest
         return {"accuracy": 1.0}
 
     monkeypatch.setattr("glassformer.learn.sweep.run_trial", slow)
-    work(store.path, sweep.ids, None, 0)
+    work(store.path, sweep.ids, None)
     assert others == [None] * 12
     assert store.rows(sweep.ids)[0].status == "done"
 
@@ -227,7 +231,7 @@ def test_a_trial_that_fails_says_why_and_can_be_tried_again(tmp_path: Path) -> N
     values = {"task": {"machine": "parity", "length": 4}, "training": {"steps": 9, "learning_rate": 1e20, "warmup": 0}}
     sweep, store = sweep_of(values, "bad"), Store(tmp_path / "s.sqlite")
     store.add(sweep.trials.items())
-    work(store.path, sweep.ids, None, 0)
+    work(store.path, sweep.ids, None)
     (row,) = store.rows(sweep.ids)
     assert row.status == "failed"
     assert "the loss is nan" in (row.result or {})["error"]

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from multiprocessing.context import ForkServerContext, SpawnContext
+from typing import Any, Final
 
 from glassformer.errors import InputError
+
+LOADED_ONCE: Final = ("glassformer.learn.trial", "torch._dynamo")
+"""What every training takes seconds to load; the first optimiser of a process loads the second."""
 
 
 def cores() -> int:
     """How many this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def processes() -> SpawnContext | ForkServerContext:
+    """How processes are started here: on Linux as copies of one that has loaded everything, elsewhere from nothing."""
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*LOADED_ONCE])
+    return context
+
+
+def abandoned() -> bool:
+    """Whether whoever started this process is gone."""
+    parent = multiprocessing.parent_process()
+    return parent is not None and not parent.is_alive()
 
 
 def asked_for(engine: str) -> bool:

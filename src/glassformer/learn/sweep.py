@@ -7,7 +7,6 @@ members are tried, in all combinations (`letters`, which is a list itself, then 
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import multiprocessing.connection
 import os
 import signal
@@ -96,16 +95,16 @@ def _choices(key: str, given: Any) -> list[Any]:
 # -- workers -----------------------------------------------------------------------------------------------
 
 
-def work(path: Path, ids: Sequence[str], folder: Path | None, parent: int) -> None:
+def work(path: Path, ids: Sequence[str], folder: Path | None) -> None:
     """Do one trial after the other; while others are working on the last ones, one of them may become free again."""
     worker, store = worker_name(), Store(path)
     try:
         while (claimed := store.claim(ids, worker)) is not None or store.running(ids):
             if claimed is not None:
-                do_trial(store, worker, *claimed, folder, parent)
+                do_trial(store, worker, *claimed, folder)
             else:
                 time.sleep(0.5)
-                _stop_if_alone(parent)
+                _stop_if_abandoned()
     except KeyboardInterrupt:
         pass
     finally:
@@ -117,15 +116,13 @@ class _AbandonedError(Exception):
     """The trial is somebody else's now, or nobody waits for it any more."""
 
 
-def do_trial(
-    store: Store, worker: str, trial: str, settings: Mapping[str, Any], folder: Path | None, parent: int
-) -> None:
+def do_trial(store: Store, worker: str, trial: str, settings: Mapping[str, Any], folder: Path | None) -> None:
     """One trial, with signs of life."""
     with _Life(store.path, trial, worker) as life:
 
         def note(step: int) -> None:
             life.step = step
-            _stop_if_alone(parent)
+            _stop_if_abandoned()
             if life.lost.is_set():
                 raise _AbandonedError
 
@@ -150,9 +147,9 @@ def outcome_of(
         return {"error": f"{type(error).__name__}: {error}"}, True
 
 
-def _stop_if_alone(parent: int) -> None:
-    if parent and os.getppid() != parent:
-        raise KeyboardInterrupt  # whoever started us is gone
+def _stop_if_abandoned() -> None:
+    if cluster.abandoned():
+        raise KeyboardInterrupt
 
 
 class _Life(threading.Thread):
@@ -188,10 +185,9 @@ def run_here(
     sweep: Sweep, store: Store, processes: int, folder: Path | None = None, watch: Watch | None = None
 ) -> None:
     """All trials that are left, in processes on this machine."""
-    context = multiprocessing.get_context("spawn")
     left = sum(row.status not in ("done", "failed") for row in store.rows(sweep.ids))
-    arguments = (store.path, sweep.ids, folder, os.getpid())
-    workers = [context.Process(target=work, args=arguments) for _ in range(min(processes, left))]
+    process = cluster.processes().Process
+    workers = [process(target=work, args=(store.path, sweep.ids, folder)) for _ in range(min(processes, left))]
     for worker in workers:
         worker.start()
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -25,7 +24,7 @@ import torch
 from jaxtyping import Integer
 
 from glassformer.errors import InputError
-from glassformer.learn import Architecture, Settings, corpora, train
+from glassformer.learn import Architecture, Settings, cluster, corpora, train
 from glassformer.learn.objectives import (
     END,
     HELD_OUT,
@@ -132,8 +131,7 @@ def train_one(
     def tell(step: int, loss: float, accuracy: float | None) -> None:
         nonlocal told
         if steps is not None and stop is not None and (step >= told + 10 or step == scale.steps):
-            parent = multiprocessing.parent_process()
-            if (parent is not None and not parent.is_alive()) or stop.is_set():
+            if cluster.abandoned() or stop.is_set():
                 signal.raise_signal(signal.SIGINT)  # which training heeds with a checkpoint, if it heeds it at all
                 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
                     raise KeyboardInterrupt
@@ -222,9 +220,9 @@ def train_all(
     """All trainings by name, as many at once as there are workers; translators, which take longest, first."""
     check(scale, folder)
     wanted = [(objective, seed) for objective in reversed(OBJECTIVES) for seed in range(scale.seeds)]
-    spawned, done = multiprocessing.get_context("spawn"), 0
+    processes, done = cluster.processes(), 0
     learned: dict[str, Learned] = {}
-    with spawned.Manager() as manager, ProcessPoolExecutor(workers, spawned) as pool:
+    with processes.Manager() as manager, ProcessPoolExecutor(workers, processes) as pool:
         steps, stop = manager.Queue(), manager.Event()
         try:
             coming, running = iter(wanted), dict[Future[Learned], str]()

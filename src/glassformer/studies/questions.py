@@ -7,7 +7,6 @@ be regrouped? Do larger blocks mean fewer blocks? The first four train models on
 from __future__ import annotations
 
 import json
-import multiprocessing
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import torch
 
 from glassformer.atomic import write_atomically
 from glassformer.compiler.universal import FUNCTIONS, approximate, compact
+from glassformer.learn import cluster
 from glassformer.learn.fitting import Recipe, fit
 from glassformer.nn import BlockShape
 from glassformer.report.chart import Panel, draw_charts
@@ -107,7 +107,7 @@ def train_all(
     kept: dict[str, Any] = json.loads(done.read_text()) if done and done.exists() else {}
     equal = {key: json.dumps([name, repr(recipe)]) for key, (name, recipe) in wanted.items()}
     open_still = {equal[key]: wanted[key] for key in wanted if equal[key] not in kept}
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, cluster.processes()) as pool:
         try:
             waiting = {pool.submit(train, *what): text for text, what in open_still.items()}
             for count, future in enumerate(as_completed(waiting), start=1):
