@@ -1,14 +1,12 @@
 """Every command and every snippet that the README and the documentation show is run."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from alone import COMMAND, run_alone
 from shell import Shell
 
 ROOT = Path(__file__).parents[1]
@@ -16,12 +14,6 @@ PAGES = {path.name: path.read_text() for path in (ROOT / "README.md", *sorted((R
 BLOCKS = [(page, *block) for page in PAGES for block in re.findall(r"```(\w+)\n(.*?)```", PAGES[page], re.DOTALL)]
 COMMANDS = [line for page, kind, text in BLOCKS if (page, kind) == ("README.md", "sh") for line in text.splitlines()]
 INLINE = re.findall(r"`(make \w+|python benchmarks/\w+\.py)`", (ROOT / "README.md").read_text())
-
-
-def run(command: list[str], folder: Path) -> None:
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.usefixtures("types_unchecked")
@@ -47,7 +39,8 @@ def test_the_commands_of_the_documentation_work(shell: Shell, tmp_path: Path, mo
 @pytest.mark.parametrize(("page", "snippet"), [(page, text) for page, kind, text in BLOCKS if kind == "python"])
 def test_the_snippets_work(page: str, snippet: str, tmp_path: Path) -> None:
     assert len(snippet.splitlines()) <= 15
-    run([sys.executable, "-W", "error", "-c", snippet], tmp_path)
+    (tmp_path / "snippet.py").write_text("import warnings; warnings.simplefilter('error')\n" + snippet)
+    run_alone(tmp_path / "snippet.py", folder=tmp_path, said=tmp_path / "said")
 
 
 def test_the_demo_works(tmp_path: Path) -> None:
@@ -57,8 +50,10 @@ def test_the_demo_works(tmp_path: Path) -> None:
     lines = [line.strip() for line in recipe[1].splitlines() if "glassformer" in line]
     assert len(lines) >= 4
     for line in lines:
+        command, *arguments = shlex.split(line.replace("$(BIN)/", ""))
+        assert command == COMMAND
         quick = ["--quick"] * (" explain " in line)
-        run([*shlex.split(line.replace("$(BIN)/", "")), *quick], tmp_path)
+        run_alone(COMMAND, *arguments, *quick, folder=tmp_path, said=tmp_path / "said")
 
 
 def test_every_make_target_and_benchmark_named_exists() -> None:
@@ -69,5 +64,5 @@ def test_every_make_target_and_benchmark_named_exists() -> None:
 
 
 @pytest.mark.parametrize("benchmark", sorted(path.name for path in (ROOT / "benchmarks").glob("*.py")))
-def test_every_benchmark_runs(benchmark: str) -> None:
-    run([sys.executable, str(ROOT / "benchmarks" / benchmark), "--quick"], ROOT)
+def test_every_benchmark_runs(benchmark: str, tmp_path: Path) -> None:
+    run_alone(ROOT / "benchmarks" / benchmark, "--quick", folder=ROOT, said=tmp_path / "said")

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,16 @@ import torch
 
 from glassformer.automata import zoo
 from glassformer.errors import InputError
-from glassformer.learn import Architecture, DivergedError, FlipFlopLanguage, Following, Settings, evaluate, train
+from glassformer.learn import (
+    Architecture,
+    DivergedError,
+    FlipFlopLanguage,
+    Following,
+    Settings,
+    cluster,
+    evaluate,
+    train,
+)
 from glassformer.nn import LSTM, Transformer, files
 
 TASK = Following(zoo.flipflop(), 12)
@@ -37,6 +44,7 @@ def same(one: torch.nn.Module, other: torch.nn.Module) -> bool:
         (Following(zoo.parity(), 8, scratchpad=True), Architecture(layers=2, width=32, positions="alibi"), 250),
     ],
 )
+@pytest.mark.usefixtures("types_unchecked")
 def test_easy_tasks_are_learned(task: Following, architecture: Architecture, steps: int) -> None:
     trained = train(task, architecture, replace(QUICK, steps=steps, batch=64, learning_rate=3e-3, evaluate_every=steps))
     assert trained.score.accuracy > 0.97
@@ -75,28 +83,18 @@ def test_a_run_that_is_resumed_ends_with_the_same_weights(
     assert steps == again == [10, 20, 30]
 
 
-KILLED = """
-from pathlib import Path
-from dataclasses import replace
-import sys
-sys.path.insert(0, {tests!r})
-from test_trainer import TASK, SMALL, QUICK
-from glassformer.learn import train
-train(TASK, SMALL, replace(QUICK, steps=400, checkpoint_seconds=0.0), {folder!r}, resume=True)
-"""
-
-
+@pytest.mark.usefixtures("types_unchecked")
 def test_a_run_that_is_killed_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     folder = tmp_path / "killed"
-    script = KILLED.format(tests=str(Path(__file__).parent), folder=str(folder))
-    process = subprocess.Popen([sys.executable, "-c", script])
+    longer = replace(QUICK, steps=400, evaluate_every=400, checkpoint_seconds=0.0)
+    process = cluster.processes().Process(target=train, args=(TASK, SMALL, longer, folder))
+    process.start()
     deadline = time.monotonic() + 60
     while not (folder / "checkpoint.safetensors").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
     assert not (folder / "model").exists()
-    longer = replace(QUICK, steps=400, checkpoint_seconds=0.0)
     resumed = train(TASK, SMALL, longer, folder, resume=True)
     assert same(resumed.model, train(TASK, SMALL, longer).model)
 
