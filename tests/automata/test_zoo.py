@@ -1,6 +1,6 @@
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import factorial
 
 import numpy as np
@@ -11,8 +11,12 @@ from glassformer.automata.zoo import SPECIMENS, ZOO
 from glassformer.errors import InputError
 
 
-def every_word(letters: str, longest: int) -> list[str]:
-    return ["".join(word) for n in range(1, longest + 1) for word in itertools.product(letters, repeat=n)]
+def states_after_every_word(walked: Machine, letters: str, longest: int) -> Iterator[tuple[str, int]]:
+    """All words up to this length, each with the state that it leads to."""
+    for length in range(1, longest + 1):
+        words = list(itertools.product(letters, repeat=length))
+        ends = walked.run(np.array([[walked.symbols.index(letter) for letter in word] for word in words]))[:, -1]
+        yield from zip(map("".join, words), ends.tolist(), strict=True)
 
 
 def tomita_3(word: str) -> bool:
@@ -55,8 +59,9 @@ LANGUAGES: dict[str, tuple[str, Callable[[str], bool]]] = {
 def test_a_language_contains_what_its_docstring_says(spec: str) -> None:
     letters, belongs = LANGUAGES[spec]
     language = machine(spec)
-    for word in every_word(letters, 9 if len(letters) == 2 else 6):
-        assert language.accepts(word) == belongs(word), word
+    for word, state in states_after_every_word(language, letters, 9 if len(letters) == 2 else 6):
+        assert language.outputs[state] == belongs(word), word
+    assert [language.accepts(letter) for letter in letters] == [*map(belongs, letters)]
 
 
 COUNTERS: dict[str, tuple[str, Callable[[str], str]]] = {
@@ -74,8 +79,8 @@ COUNTERS: dict[str, tuple[str, Callable[[str], str]]] = {
 def test_a_state_is_what_its_docstring_says(spec: str) -> None:
     letters, state = COUNTERS[spec]
     counter = machine(spec)
-    for word in every_word(letters, 8 if len(letters) == 2 else 5):
-        assert counter.states[counter.run(word)[-1]] == state(word), word
+    for word, reached in states_after_every_word(counter, letters, 8 if len(letters) == 2 else 5):
+        assert counter.states[reached] == state(word), word
 
 
 def test_the_gridworld_walker_stops_at_the_walls() -> None:

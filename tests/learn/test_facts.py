@@ -8,7 +8,7 @@ from glassformer.learn.facts import World, bits_known, learn, make_world
 from glassformer.measure.editing import edited, keys, rank_one
 from glassformer.measure.sites import Site
 from glassformer.nn import Transformer
-from glassformer.studies.facts import POSITIONS, edit, study, trace
+from glassformer.studies.facts import edit, study, trace
 from glassformer.studies.planted import SITES, planted
 
 MLPS = [Site("blocks.0.hook_mlp_out"), Site("blocks.1.hook_mlp_out")]
@@ -42,11 +42,12 @@ def test_tracing_finds_facts_where_they_were_planted(world: World, where: str) -
     model = planted(world, where)
     assert torch.equal(model(world.prompts)[:, -1].argmax(-1), world.answers)
     layer, position = SITES[where]
-    found = study(model, world, edits=2, traced=30)
-    traced = {(place.layer, place.position): place.traced for place in found.places}
-    assert traced[layer, POSITIONS[position]] == pytest.approx(1)
-    before = {at: seen for at, seen in traced.items() if at[0] < layer or POSITIONS.index(at[1]) < position}
-    assert all(abs(seen) < 1e-6 for seen in before.values()), before
+    layers = [i for i, shape in enumerate(model.config.blocks) if shape.mlp]
+    seen = trace(model, world, torch.arange(0, 160, 5), [Site(f"blocks.{i}.hook_mlp_out") for i in layers])
+    traced = {(i, place): float(part) for i, row in zip(layers, seen, strict=True) for place, part in enumerate(row)}
+    assert traced[layer, position] == pytest.approx(1)
+    before = {at: part for at, part in traced.items() if at[0] < layer or at[1] < position}
+    assert all(abs(part) < 1e-6 for part in before.values()), before
 
 
 def test_at_the_planted_site_the_right_value_changes_one_fact_and_no_other(world: World) -> None:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from glassformer.learn.sweep import read_sweep
 from glassformer.studies.shortcuts import LAPTOP, PUBLISHED, QUICK, Curve, shortcuts
 
@@ -24,6 +26,7 @@ def test_best_and_median_are_those_of_the_seeds() -> None:
     assert (curve.best, curve.median) == ({1: 0.9, 2: 1.0}, {1: 0.4, 2: 1.0})
 
 
+@pytest.mark.usefixtures("types_unchecked")  # of 6,080 trials
 def test_the_full_sweep_asks_for_the_published_settings() -> None:
     sweep = read_sweep(Path(__file__).parents[2] / "benchmarks" / "shortcuts-full.toml")
     assert len(sweep.trials) == 19 * 16 * 20

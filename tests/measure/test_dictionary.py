@@ -1,6 +1,9 @@
 """Dictionaries on features that are known, and their files."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,8 @@ from glassformer.measure.dictionary import (
 from glassformer.studies.superposition import known_features
 
 KNOWN = known_features(20, 8)
+SPARSE = Shape(8, 20, "standard", l1=0.3)
+Fitted = Callable[[Shape], Dictionary]
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +34,24 @@ def vectors() -> torch.Tensor:
     return amounts @ KNOWN
 
 
-@pytest.mark.parametrize("shape", [Shape(8, 20, "topk", k=1), Shape(8, 20, "standard", l1=0.3)], ids=lambda s: s.kind)
-def test_sparse_features_are_recovered(vectors: torch.Tensor, shape: Shape) -> None:
-    found = fit(vectors, shape, steps=1200)
+@pytest.fixture(scope="module")
+def fitted(vectors: torch.Tensor) -> Fitted:
+    """The dictionary of a shape, fitted once."""
+    return cache(lambda shape: fit(vectors, shape, steps=1200))
+
+
+@pytest.mark.usefixtures("types_unchecked")
+@pytest.mark.parametrize("shape", [Shape(8, 20, "topk", k=1), SPARSE], ids=lambda s: s.kind)
+def test_sparse_features_are_recovered(vectors: torch.Tensor, fitted: Fitted, shape: Shape) -> None:
+    found = fitted(shape)
     assert recovery(found, KNOWN).recovered > 0.8
     assert recovery(found, known_features(20, 8, seed=5)).recovered < 0.5  # others are not
     assert quality(found, vectors).explained > 0.6
 
 
-def test_reconstruction_is_not_recovery(vectors: torch.Tensor) -> None:
-    sparse, dense = (fit(vectors, Shape(8, 20, "standard", l1=price), steps=1200) for price in (0.3, 0.0))
+@pytest.mark.usefixtures("types_unchecked")
+def test_reconstruction_is_not_recovery(vectors: torch.Tensor, fitted: Fitted) -> None:
+    sparse, dense = fitted(SPARSE), fitted(replace(SPARSE, l1=0.0))
     assert quality(dense, vectors).explained > quality(sparse, vectors).explained
     assert recovery(dense, KNOWN).mean_max_cosine < recovery(sparse, KNOWN).mean_max_cosine
 

@@ -17,7 +17,7 @@ from glassformer.nn import BlockShape, Config, Transformer
 
 
 def named(built: Built) -> list[HeadScore]:
-    words = chosen_words(built.machine, built.certificate.exact_length, 64, seed=0)
+    words = chosen_words(built.machine, built.certificate.exact_length, 24, seed=0)
     return score_heads(built.model, built.tokens(words))
 
 
