@@ -66,7 +66,7 @@ def because(letters: int, length: int, layers: int) -> str:
     """Why it has so many layers, in words."""
     if letters < length:
         told_by = f"last {letters} letters tell" if letters > 1 else "last letter tells"
-        doubled = f"; doubling, {counted(layers, 'layer')} cover them" * (letters > 1)
+        doubled = f"; doubling covers them in {counted(layers, 'layer')}" * (letters > 1)
         return f"the {told_by} the state, however long the word{doubled}"
     return (
         f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} after "

@@ -21,7 +21,7 @@ export const told = [
   [/^a walk that never turns: (\d+) layer for words of any length and any number of cells$/, "되돌아가지 않는 걸음: 단어 길이와 칸 수에 상관없이 $1층"],
   [/^the last letter tells the state, however long the word$/, "단어가 아무리 길어도 마지막 글자가 상태를 정함"],
   [/^the last (\d+) letters tell the state, however long the word$/, "단어가 아무리 길어도 마지막 글자 $1개가 상태를 정함"],
-  [/^doubling, (\d+) layers? covers? them$/, "두 배씩 넓혀 $1층이면 덮음"],
+  [/^doubling covers them in (\d+) layers?$/, "두 배씩 넓혀 $1층이면 덮음"],
   [/^brackets of bounded depth: (\d+) layers for words of any length and any depth$/, "깊이가 제한된 괄호: 단어 길이와 깊이에 상관없이 $1층"],
   [/^works for every machine$/, "모든 오토마톤에 쓸 수 있음"],
   [/^doubling in every layer, the window covers ([\d,]+) letters? after (\d+) layers?$/, "층마다 두 배로 넓어지는 창이 $2층 뒤에 글자 $1개를 덮음"],
