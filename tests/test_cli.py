@@ -183,7 +183,7 @@ def test_a_machine_with_too_many_letters_for_the_terminal_is_listed(
 def test_the_empty_word_shows_the_start(shell: Shell) -> None:
     shell("compile", "parity", "--length", "1", "--out", "m")
     assert "even" in shell("run", "m", "")[0]
-    assert "1 layer, 1 head" in shell("show", "m")[0]
+    assert "1 layer, 0 heads" in shell("show", "m")[0]  # one letter tells the state
 
 
 def command(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:

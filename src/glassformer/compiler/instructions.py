@@ -167,7 +167,7 @@ class Clock:
         """Did any position so far have the bit? All that have it share the weight; if none has, all share nothing."""
         always = self.stream.form({bit: [[0.0]]}, 1.0)
         key = self.stream.form({bit: [[RECENCY]]})
-        head = self.head_of("conditional reset: any match", always, key, {target: bit}, RECENCY, RECENCY, 0)
+        head = self.head_of("flat sum: all matches, if any", always, key, {target: bit}, RECENCY, RECENCY, 0)
         return replace(head, summands=self.context, largest_summand=1 / self.context)
 
     def _recency(self, match: Form, bonus: float) -> Form:

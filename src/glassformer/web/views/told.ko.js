@@ -40,7 +40,7 @@ export const told = [
   [/^rounding moves it by ([^;]+) at most$/, "반올림 영향은 최대 $1"],
   [/^flat sum$/, "고른 합"],
   [/^look (\d+) back$/, "앞쪽 $1칸을 봄"],
-  [/^conditional reset: any match$/, "조건부 초기화: 맞는 곳이 있는지"],
+  [/^flat sum: all matches, if any$/, "고른 합: 맞는 곳이 있으면 그 모두"],
   [/^conditional reset: the last match$/, "조건부 초기화: 마지막으로 맞는 곳"],
   [/^conditional reset: the last match of an earlier block$/, "조건부 초기화: 앞선 구간에서 마지막으로 맞는 곳"],
   [/^conditional reset: the last match of this block$/, "조건부 초기화: 이 구간에서 마지막으로 맞는 곳"],
