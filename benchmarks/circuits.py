@@ -6,7 +6,8 @@ Every machine of the zoo that has a name of its own, built by doubling and by `a
 random and nasty ones. Known are the wires that the weights make, which nobody asked a word; over no other can anything
 be said, so that no other can be found. Each is cut alone, by zero, by its mean over words, and by what it says on
 another word; found are those without which some answer changes. Then wires are cut for good, from the logits down,
-until no more can be. What was found suffices if, with all else cut together, no answer changes.
+until no more can be. What was found suffices if, with all else cut together, no answer changes. Models of more than
+100 wires, whose heads each read a stream of their own, are asked by zero alone.
 
 `--random N` asks the same of N random machines, by zero.
 """
@@ -23,7 +24,7 @@ from glassformer.compiler import compile
 from glassformer.measure.circuits import effects, prune, score, suffices, wires_in_weights
 from glassformer.measure.patching import KINDS
 
-LENGTH, WORDS = 16, 256
+LENGTH, WORDS, MOST_WIRES = 16, 256, 100
 FAR_WALLS = {"gridworld(20)": 40}
 """Walls so far apart that, by Theorem 3, 16 letters need not all that is between them."""
 
@@ -33,7 +34,7 @@ def scored(machine: Machine, length: int, method: str, kinds: Sequence[str]) -> 
     built = compile(machine, length, method)
     words = built.tokens(chosen_words(built.machine, length, WORDS, seed=0))
     known, results = wires_in_weights(built.model), {}
-    for kind in kinds:
+    for kind in kinds if len(known) <= MOST_WIRES else ["zero"]:
         if kind == "pruned":
             found = prune(built.model, words, among=known)
         else:
@@ -46,7 +47,7 @@ def scored(machine: Machine, length: int, method: str, kinds: Sequence[str]) -> 
 
 def summarised(title: str, scores: Sequence[dict[str, tuple[float, bool]]]) -> None:
     for kind in scores[0]:
-        recalls, enough = zip(*(results[kind] for results in scores), strict=True)
+        recalls, enough = zip(*(results[kind] for results in scores if kind in results), strict=True)
         print(
             f"{title}, {kind}: recall {min(recalls):.3f} to {max(recalls):.3f}; exactly the known circuit of "
             f"{recalls.count(1.0)} of {len(recalls)} models; what was found suffices in {sum(enough)}",
@@ -56,10 +57,10 @@ def summarised(title: str, scores: Sequence[dict[str, tuple[float, bool]]]) -> N
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="two machines, to show that it works")
+    parser.add_argument("--quick", action="store_true", help="one machine, to show that it works")
     parser.add_argument("--random", type=int, default=0, help="so many random machines instead")
     asked = parser.parse_args()
-    specs = list(SPECIMENS)[:2] if asked.quick else list(SPECIMENS)
+    specs = list(SPECIMENS)[:1] if asked.quick else list(SPECIMENS)
     for method in ("log", "auto"):
         if asked.random:
             drawn = (zoo.random(3 + seed % 6, letters=2 + seed % 2, seed=seed) for seed in range(asked.random))

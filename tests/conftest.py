@@ -1,4 +1,4 @@
-"""Shapes and types are checked at run time in all tests: every annotated function, every call."""
+"""Shapes and types are checked at run time in all tests but the longest: every annotated function, every call."""
 
 import os
 import signal

@@ -35,6 +35,7 @@ def test_every_solvable_row_of_the_oracle_is_exact(row: dict[str, int]) -> None:
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
 @given(machines(min_states=2, max_states=6, max_letters=3), st.integers(1, 70))
+@pytest.mark.usefixtures("types_unchecked")
 def test_random_solvable_machines_are_exact(made: Machine, length: int) -> None:
     assume(decompose(made).solvable)
     built = compile(made, length, "cascade")
@@ -45,6 +46,7 @@ def test_random_solvable_machines_are_exact(made: Machine, length: int) -> None:
 @pytest.mark.parametrize(
     "spec", ["permutation_reset(4)", "transformations(4)", "dyck(pairs=2, depth=3)", "divisible(7)"]
 )
+@pytest.mark.usefixtures("types_unchecked")
 def test_the_depth_is_the_same_for_long_words(spec: str) -> None:
     short, long = compile(spec, 64, "cascade", "float64"), compile(spec, 2048, "cascade", "float64")
     assert short.certificate.layers == long.certificate.layers == decompose(machine(spec)).depth
@@ -56,6 +58,7 @@ def test_the_depth_is_the_same_for_long_words(spec: str) -> None:
     [("alternating(5)", 0), ("symmetric(5)", 1), ("permutation_reset(5)", 2), ("transformations(5)", 11)],
 )
 @pytest.mark.parametrize("length", [1, 2, 60])
+@pytest.mark.usefixtures("types_unchecked")
 def test_what_is_not_solvable_is_multiplied_by_doubling(spec: str, constant: int, length: int) -> None:
     built = compile(spec, length, "cascade")
     assert built.certificate.layers == constant + max(1, (length - 1).bit_length())
@@ -65,6 +68,7 @@ def test_what_is_not_solvable_is_multiplied_by_doubling(spec: str, constant: int
 
 
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.usefixtures("types_unchecked")
 def test_random_machines_that_are_not_solvable_are_exact(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(6, 9))

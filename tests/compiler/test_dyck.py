@@ -14,6 +14,7 @@ from glassformer.errors import InputError
 
 @pytest.mark.parametrize(("pairs", "depth"), [(1, 1), (1, 4), (2, 1), (2, 3), (3, 3), (2, 6)])
 @pytest.mark.parametrize("length", [1, 9, 100, 256])
+@pytest.mark.usefixtures("types_unchecked")
 def test_brackets_are_exact_in_three_layers_or_two_from_every_start(pairs: int, depth: int, length: int) -> None:
     made = zoo.dyck(pairs=pairs, depth=depth)
     for start in {0, 1, len(made.states) // 2, len(made.states) - 2, len(made.states) - 1}:
@@ -36,6 +37,7 @@ def balanced(made: Machine, length: int, words: int, errors: float) -> np.ndarra
 
 
 @pytest.mark.parametrize("errors", [0.0, 0.01])
+@pytest.mark.usefixtures("types_unchecked")
 def test_words_without_an_error_and_with_a_late_one_are_followed(errors: float) -> None:
     made = zoo.dyck(pairs=2, depth=3)
     for length, dtype in ((256, "float32"), (2048, "float64")):

@@ -14,6 +14,7 @@ from glassformer.errors import InputError
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 9, 20])
 @pytest.mark.parametrize("length", [1, 7, 60, 256])
+@pytest.mark.usefixtures("types_unchecked")
 def test_every_gridworld_is_exact_in_two_layers_from_every_kind_of_start(n: int, length: int) -> None:
     for start in {0, n // 2, n - 1}:
         built = compile(replace(zoo.gridworld(n), start=start), length, "gridworld")
@@ -21,6 +22,7 @@ def test_every_gridworld_is_exact_in_two_layers_from_every_kind_of_start(n: int,
         assert verify(built, words=12).wrong == 0
 
 
+@pytest.mark.usefixtures("types_unchecked")
 def test_it_is_exact_at_length_2048_in_float64() -> None:
     for n in (4, 20):
         assert verify(compile(zoo.gridworld(n), 2048, "gridworld", "float64"), words=2).wrong == 0

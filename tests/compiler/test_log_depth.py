@@ -31,6 +31,7 @@ def assert_within_bounds(built: Built) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECIMENS)
+@pytest.mark.usefixtures("types_unchecked")
 def test_the_whole_zoo_is_exact_at_length_128(spec: str) -> None:
     built = by_doubling(spec, 128)
     assert_within_bounds(built)
@@ -62,7 +63,8 @@ def test_most_machines_remember_the_whole_word() -> None:
 
 
 @given(st.data())
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@pytest.mark.usefixtures("types_unchecked")
 def test_random_machines_are_exact(data: st.DataObject) -> None:
     made = data.draw(machines(min_states=2, max_states=12, max_letters=5))
     built = by_doubling(made, data.draw(st.integers(1, 40)))
@@ -80,6 +82,7 @@ def test_every_single_word_is_right(length: int) -> None:
 
 
 @pytest.mark.parametrize("spec", ["gridworld(20)", "random(20, letters=3)", "symmetric(5)", "cyclic(7)"])
+@pytest.mark.usefixtures("types_unchecked")
 def test_float32_is_exact_at_length_4096_up_to_20_states(spec: str) -> None:
     report = verify(by_doubling(spec, 4096), words=6)
     assert report.wrong == 0, report.first_mistake

@@ -76,6 +76,7 @@ def test_the_formula_counts_blocks(d: int, n: int, cells: int, positions: bool, 
     assert blocks_needed(Grid(d, n, cells, positions)) == blocks == plan(d, n, 1 / cells, positions).blocks
 
 
+@pytest.mark.usefixtures("types_unchecked")
 def test_a_large_construction_is_right_too() -> None:
     built = approximate("reverse", 2, 3, 1 / 4, samples=40)
     assert (built.certificate.blocks, built.certificate.contextual) == (12_363, True)

@@ -87,6 +87,7 @@ def test_each_row_may_have_its_own_wires_cut() -> None:
         ("dyck(pairs=1, depth=3)", "dyck", 10),
     ],
 )
+@pytest.mark.usefixtures("types_unchecked")
 def test_the_circuit_found_on_a_built_model_is_the_one_in_its_weights(spec: str, method: str, length: int) -> None:
     built = compile(spec, length, method)
     found = [wire for wire, changed in effects(built.model, all_words(built)).items() if changed > 0]
