@@ -17,7 +17,7 @@ from glassformer.nn import BlockShape, Config, Transformer
 
 
 def named(built: Built) -> list[HeadScore]:
-    words = chosen_words(built.machine, built.certificate.exact_length, 24, seed=0)
+    words = chosen_words(built.machine, built.certificate.exact_length, 64, seed=0)
     return score_heads(built.model, built.tokens(words))
 
 
@@ -27,7 +27,8 @@ def test_every_head_of_a_built_model_is_named_by_its_known_job(spec: str, method
     built = compile(spec, 40, method)
     for score in named(built):
         known = built.certificate.blocks[score.layer]["heads"][score.head]
-        assert (score.job, score.at) == (known.split(":")[0], None), (known, score)
+        assert score.job == known.split(":")[0], (known, score)
+        assert score.at is None or "all matches" in known, score  # what matches may well be told by its letter
 
 
 def test_heads_of_an_untrained_model_are_unclear() -> None:
