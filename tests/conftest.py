@@ -8,11 +8,12 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the tests themselves run in parallel, and so do their processes
 
-import jaxtyping
 import pytest
 from hypothesis import settings
 
-jaxtyping.install_import_hook("glassformer", "typecheck.checked")
+import typecheck
+
+typecheck.install("glassformer")
 
 from browsing import CHROMIUM  # noqa: E402
 from shell import Shell  # noqa: E402 (it imports what is to be checked)
@@ -25,9 +26,9 @@ settings.load_profile("glassformer")
 @pytest.fixture
 def types_unchecked() -> Iterator[None]:
     """For tests that hand over values of the wrong type on purpose, as a user may, or train for long."""
-    jaxtyping.config.update("jaxtyping_disable", True)
+    typecheck.off = True
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    typecheck.off = False
 
 
 @pytest.fixture

@@ -94,3 +94,14 @@ def longest_walk(machine: Machine, length: int, rng: np.random.Generator) -> Int
         visits[state] += 1
         letters.append(letter)
     return np.array(letters)
+
+
+def telling_word(machine: Machine, length: int, rng: np.random.Generator) -> Integer[np.ndarray, " length"]:
+    """Of many random words one that shows the machine well: the most different steps, then the most that move."""
+    words = np.vstack([wanderings(machine, length, 128, rng), rng.integers(0, len(machine.symbols), (128, length))])
+    after = machine.run(words)
+    before = np.hstack([np.full((len(words), 1), machine.start), after[:, :-1]])
+    steps = np.sort(before * len(machine.symbols) + words, axis=1)
+    different = (np.diff(steps, axis=1) != 0).sum(axis=1)
+    best = int(np.lexsort(((before != after).sum(axis=1), different))[-1])
+    return np.asarray(words[best])

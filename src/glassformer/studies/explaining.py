@@ -14,7 +14,7 @@ import numpy as np
 
 from glassformer.algebra import Limits
 from glassformer.automata import Machine
-from glassformer.automata.words import longest_walk
+from glassformer.automata.words import telling_word
 from glassformer.compiler import Built, compile, verify
 from glassformer.learn import Architecture, Following, Settings, evaluate, train
 from glassformer.learn.trainer import Trained
@@ -78,8 +78,8 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told)
 
 
 def _word(machine: Machine, scale: Scale) -> str:
-    """The word that is looked at: one that goes to as many states as it can."""
-    letters = longest_walk(machine, scale.shown, np.random.default_rng(0))
+    """The word that is looked at: one that takes as many different steps as it can."""
+    letters = telling_word(machine, scale.shown, np.random.default_rng(0))
     names = [machine.symbols[i] for i in letters]
     return "".join(names) if all(len(name) == 1 for name in machine.symbols) else " ".join(names)
 

@@ -120,8 +120,8 @@ function heading(model) {
 
 function controls({ model, el }) {
   const deepest = Math.max(...["built", "trained"].map((who) => model.get(who)?.run?.heads.length ?? 0));
-  const most = Math.max(1, ...["built", "trained"].map((who) => model.get(who)?.run?.heads[model.get("layer")] ?? 0));
-  const [layer, head] = [model.get("layer"), Math.min(model.get("head"), most - 1)];
+  const most = Math.max(...["built", "trained"].map((who) => model.get(who)?.run?.heads[model.get("layer")] ?? 0));
+  const [layer, head] = [model.get("layer"), Math.max(0, Math.min(model.get("head"), most - 1))];
   const choose = (name, count) => h("label", {}, say(model, name), " ", h("select", { id: name, onchange: (event) => {
     model.set(name, Number(event.target.value));
     model.save_changes();
@@ -134,8 +134,8 @@ function controls({ model, el }) {
     model.save_changes();
   };
   el.replaceChildren(...[
-    h("div", { class: "tools" }, choose("layer", deepest), choose("head", most),
-      model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => mute([...silent, [layer, head]]) }, say(model, "silence")),
+    h("div", { class: "tools" }, choose("layer", deepest), most > 0 && choose("head", most),
+      most > 0 && model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => mute([...silent, [layer, head]]) }, say(model, "silence")),
       model.get("live") !== false && h("button", { id: "restore", disabled: !silent.length, onclick: () => mute([]) }, say(model, "restore"))),
     silent.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: silent.map(([l, k]) => `${l}.${k}`).join(", ") })),
     part?.heads[head] && h("p", {}, say(model, "does", { words: retell(model, part.heads[head]) })),
