@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from beartype.roar import BeartypeCallHintViolation
 
 from glassformer.automata import machine
 from glassformer.compiler.stream import Form
@@ -11,20 +10,20 @@ from glassformer.measure.circuits import Score, changed
 
 
 def test_a_wrong_type_is_an_error_in_functions_methods_and_data_classes() -> None:
-    with pytest.raises(BeartypeCallHintViolation, match="spec"):
+    with pytest.raises(TypeError, match="spec"):
         machine(3)  # type: ignore[arg-type]
-    with pytest.raises(BeartypeCallHintViolation, match="start"):
+    with pytest.raises(TypeError, match="start"):
         machine("parity").run("11", start=np.zeros(2))  # type: ignore[arg-type]
-    with pytest.raises(BeartypeCallHintViolation, match="known"):
+    with pytest.raises(TypeError, match="known"):
         Score(1, "many", 1)  # type: ignore[arg-type]
 
 
 def test_sizes_of_one_name_must_agree_in_a_call_and_may_differ_in_the_next() -> None:
     changed(torch.zeros(1, 2, 3), torch.zeros(1, 2, 3))
     changed(torch.zeros(4, 5, 3), torch.zeros(4, 5, 3))
-    with pytest.raises(BeartypeCallHintViolation, match="before"):
+    with pytest.raises(TypeError, match="before"):
         changed(torch.zeros(1, 2, 3), torch.zeros(1, 3, 3))
-    with pytest.raises(BeartypeCallHintViolation, match="constant"):
+    with pytest.raises(TypeError, match="constant"):
         Form(torch.zeros(4, 3), torch.zeros(2))
 
 

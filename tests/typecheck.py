@@ -26,7 +26,7 @@ from jaxtyping import AbstractArray, jaxtyped
 
 Checkable = TypeVar("Checkable", bound=Callable[..., Any])
 
-WHERE_AN_INT_IS_A_FLOAT = BeartypeConf(is_pep484_tower=True)
+SETTINGS = BeartypeConf(is_pep484_tower=True, violation_type=TypeError)  # the tower: an int may stand for a float
 off = False
 """Whether all checks are off, for a while."""
 
@@ -59,8 +59,11 @@ def _checked(function: Callable[..., Any]) -> Any:
 def _looking(function: Callable[..., Any]) -> Callable[..., Any]:
     hints = {name: _evaluated(hint, function.__globals__) for name, hint in function.__annotations__.items()}
     function.__annotations__ = hints
-    looking = beartype(conf=WHERE_AN_INT_IS_A_FLOAT)(function)
-    if not any(map(_is_of_arrays, hints.values())):
+    of_arrays = any(map(_is_of_arrays, hints.values()))
+    if of_arrays and inspect.isgeneratorfunction(function):  # beartype would look when the first value is asked for
+        return jaxtyped(function, typechecker=beartype(conf=SETTINGS))
+    looking = beartype(conf=SETTINGS)(function)
+    if not of_arrays:
         return looking
 
     def remembering(*args: Any, **kwargs: Any) -> Any:

@@ -75,7 +75,7 @@ def test_random_machines_are_exact(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 7, 8, 9, 10])
 def test_every_single_word_is_right(length: int) -> None:
-    report = verify(by_doubling(zoo.random(5, letters=2, seed=length), length))
+    report = verify(by_doubling(zoo.random(5, letters=2, seed=length), length), length=length)
     assert report.exhaustive
     assert report.words == 2**length
     assert report.wrong == 0

@@ -38,6 +38,7 @@ def test_a_machine_is_typed_stepped_hovered_silenced_and_trained(browser: Any, s
     page = watched.page
     page.goto(server.url)
     page.wait_for_selector("canvas.attention")
+    assert page.evaluate("scrollY") == 0  # what is below does not draw the page down to it
     page.fill("#spec", "regex:(a|b)*ab")
     page.fill("#word", "aabab")
     page.click("#show")
@@ -48,6 +49,9 @@ def test_a_machine_is_typed_stepped_hovered_silenced_and_trained(browser: Any, s
     assert "position=3" in page.url
     page.locator(".strip").focus()
     page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "position=5" in page.url
+    page.keyboard.press("ArrowLeft")
     assert "position=4" in page.url
     page.locator("canvas.attention").first.hover(position={"x": 40, "y": 40})
     assert "weight" in page.locator(".readout").first.inner_text()
@@ -66,6 +70,10 @@ def test_a_machine_is_typed_stepped_hovered_silenced_and_trained(browser: Any, s
     )
     assert any(cell.startswith("✗") for cell in strip(page, 2))
     watched.shown("silenced")
+    page.fill("#word", "ab")
+    page.click("#show")
+    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 4")
+    assert "without=%5B%5B0%2C0%5D%5D" in page.url  # another word is looked at with the same head silent
     page.click("#restore")
     page.click("#train")
     page.wait_for_function("() => document.querySelectorAll('canvas.attention').length === 2")
@@ -74,6 +82,10 @@ def test_a_machine_is_typed_stepped_hovered_silenced_and_trained(browser: Any, s
     page.locator("table.heads").nth(1).get_by_role("button", name="1.2").click()
     assert "layer=1&head=2" in page.url
     watched.shown("compared")
+    assert "no layer 1" in page.locator("section", has=page.locator("#layer")).inner_text()  # of the built one
+    page.click("#silence")
+    page.wait_for_function("() => document.querySelector('.message')?.innerText === 'Silent: 1.2'")
+    assert page.locator("[role=alert]").count() == 0
     watched.is_quiet(server.url)
 
 
@@ -83,7 +95,7 @@ def test_a_link_brings_everything_back_in_both_languages_light_and_dark(browser:
     link = "#spec=cyclic(5)&word=1101&length=8&method=log&layer=1&position=2&language=ko&theme=dark"
     page.goto(f"{server.url}/{link}")
     page.wait_for_selector("canvas.attention")
-    assert page.locator("h2").first.inner_text() == "오토마톤"
+    assert page.locator("h2").first.inner_text() == "오토마톤: cyclic(5)"
     assert page.locator("td.now").first.inner_text() == "1"
     assert page.evaluate("document.body.dataset.theme") == "dark"
     assert page.locator("#layer").input_value() == "1"
@@ -91,7 +103,7 @@ def test_a_link_brings_everything_back_in_both_languages_light_and_dark(browser:
     watched.shown("korean-dark-400")
     page.select_option("#language", "en")
     page.select_option("#theme", "light")
-    assert page.locator("h2").first.inner_text() == "The machine"
+    assert page.locator("h2").first.inner_text() == "The machine: cyclic(5)"
     assert "language=en" in page.url
     watched.shown("light-400")
     watched.is_quiet(server.url)
@@ -113,6 +125,28 @@ def test_mistakes_and_uploads_are_answered_on_the_page(browser: Any, server: Ser
     )
     page.set_input_files("#upload", machine_file)
     page.wait_for_function("() => document.querySelector('svg.machine')?.innerHTML.includes('down')")
+    page.fill("#word", "bb")
+    page.click("#show")
+    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 4")
+    assert page.locator("[role=alert]").count() == 0  # it is still the uploaded one
+    watched.is_quiet(server.url)
+
+
+def test_a_word_of_the_machine_before_makes_way_for_one_of_the_new_one(browser: Any, server: Server) -> None:
+    watched = Watched(browser)
+    page = watched.page
+    page.goto(f"{server.url}/#spec=parity&position=-5")
+    page.wait_for_selector("canvas.attention")
+    assert set(page.locator("#word").input_value()) == {"0", "1"}
+    page.fill("#word", "abba")
+    page.click("#show")
+    page.wait_for_selector("[role=alert]")  # it was typed for this one
+    watched.complaints.clear()
+    page.fill("#spec", "flipflop")
+    page.click("#show")
+    page.wait_for_function("() => document.querySelector('h2')?.innerText === 'The machine: flipflop'")
+    assert page.locator("[role=alert]").count() == 0
+    assert sum(url.endswith("/api/look") for url in watched.asked) == 3
     watched.is_quiet(server.url)
 
 

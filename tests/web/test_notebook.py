@@ -110,7 +110,7 @@ def test_the_widget_is_the_same_views_on_a_notebook_s_model(browser: Any) -> Non
         }""",
         module("widget"),
     )
-    assert page.locator("#cell h2").first.inner_text() == "오토마톤"
+    assert page.locator("#cell h2").first.inner_text() == "오토마톤: regex:(ab)*"
     assert page.evaluate("document.getElementById('cell').dataset.theme") == "dark"  # as the notebook is
     assert (
         page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"

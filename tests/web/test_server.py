@@ -38,7 +38,12 @@ def test_a_machine_and_a_word_are_looked_at_and_heads_silenced(server: Server) -
     assert silent["built"]["run"]["answers"] != found["built"]["run"]["answers"]
     trained = server.ask("/api/train").json()["trained"]
     assert len(trained["run"]["answers"]) == 5
-    assert "trained" in server.ask(word="ab").json()
+    assert "run" in server.ask(word="ab").json()["trained"]
+    long = server.ask(word="ab" * 100).json()["trained"]
+    assert (long["most"], "run" in long) == (128, False)
+    only_trained = server.ask(without=[[1, 3]]).json()
+    assert only_trained["built"]["run"]["answers"] == found["built"]["run"]["answers"]
+    assert only_trained["trained"]["run"]["logits"] != trained["run"]["logits"]
     heads = server.ask("/api/heads").json()
     assert [(each["job"], each["confidence"]) for each in heads["built"]["scores"][:1]] == [("look 1 back", 1.0)]
     assert len(heads["trained"]["scores"]) == 8
@@ -80,6 +85,23 @@ def test_what_cannot_be_is_said(changes: dict[str, Any], words: str) -> None:
     assert words in json.loads(text)["error"]
 
 
+def test_a_tie_is_no_answer() -> None:
+    found = json.loads(
+        answer("look", json.dumps(ASKED | {"spec": "regex:(ab)*", "word": "ababa", "without": [[1, 0]]}))[1]
+    )
+    run = found["built"]["run"]
+    tied = [row.count(max(row)) > 1 for row in run["logits"]]
+    assert any(tied)
+    assert [answer == -1 for answer in run["answers"]] == tied
+
+
+def test_another_machine_gets_another_word_if_this_one_is_not_its_own() -> None:
+    for fresh, status in ((True, 200), (False, 400)):
+        assert answer("look", json.dumps(ASKED | {"spec": "parity", "word": "abba", "fresh": fresh}))[0] == status
+    kept = json.loads(answer("look", json.dumps(ASKED | {"spec": "parity", "word": "11", "fresh": True}))[1])
+    assert kept["word"] == "11"
+
+
 def test_an_uploaded_machine_is_read_and_not_executed() -> None:
     text = '{"symbols": ["a"], "states": ["p", "q"], "delta": [[1, 0]], "start": "p"}'
     status, found = answer("look", json.dumps(ASKED | {"file": {"name": "m.json", "text": text}, "word": "aa"}))
@@ -90,7 +112,11 @@ def test_an_uploaded_machine_is_read_and_not_executed() -> None:
 
 def test_only_this_machine_and_this_page_are_answered(server: Server) -> None:
     assert httpx.get(server.url, headers={"host": "evil.example"}).status_code == 400
-    assert httpx.get(server.url, headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    elsewhere = {"sec-fetch-site": "cross-site"}
+    assert httpx.get(server.url, headers=elsewhere).status_code == 403
+    link = elsewhere | {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert httpx.get(server.url, headers=link).status_code == 200  # a link to the page may be anywhere
+    assert httpx.get(server.url + "/api/known", headers=link).status_code == 403
     assert httpx.post(server.url + "/api/look", content="{}").status_code == 415
     assert httpx.get(server.url + "/api/look").status_code == 405
     policy = httpx.get(server.url).headers["content-security-policy"]

@@ -135,5 +135,5 @@ def classify(
         lambda watch: tabulated(holonomy(machine, watch), watch), "no cascade, but Theorem 1 holds for every machine"
     )
     cascade = within_limits(lambda watch: less_deep(plain, watch), "no level was merged") if plain and merge else plain
-    elements = within_limits(lambda watch: monoid(judged, watch), "nothing else needs them")
+    elements = within_limits(lambda watch: monoid(judged, watch), "how many there are is left open")
     return Classification(machine, judged, length, hardness, elements, plain, cascade or plain, notes)

@@ -22,6 +22,10 @@ class Walk:
         """Whether the walker never turns: then the sum of the steps tells the cell."""
         return not {-1, 1} <= set(self.steps)
 
+    def turned(self) -> Walk:
+        """The same, seen from the other side."""
+        return Walk(self.cells[::-1], [-step for step in self.steps])
+
     @property
     def layers(self) -> int:
         """What a transformer needs, however long the word."""
@@ -29,7 +33,7 @@ class Walk:
 
 
 def walk_of(machine: Semiautomaton) -> Walk | None:
-    """The machine as a walk, if it is one."""
+    """The machine as a walk, if it is one; if it turns, with its first state on the left."""
     n = len(machine.states)
     for letter in machine.delta:
         cells = _cells_along(letter)
@@ -40,7 +44,8 @@ def walk_of(machine: Semiautomaton) -> Walk | None:
         ways = {tuple(np.clip(np.arange(n) + step, 0, n - 1).tolist()): step for step in (-1, 0, 1)}
         steps = [ways.get(tuple(row)) for row in seen.tolist()]
         if all(step is not None for step in steps):
-            return Walk(cells, [int(step or 0) for step in steps])
+            walk = Walk(cells, [int(step or 0) for step in steps])
+            return walk.turned() if cells[0] > cells[-1] and not walk.one_way else walk
     return None
 
 

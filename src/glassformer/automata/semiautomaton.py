@@ -22,7 +22,7 @@ from glassformer.errors import InputError, whole_number
 from glassformer.shown import Shown
 from glassformer.wording import counted, listed
 
-Word: TypeAlias = "str | Sequence[str] | Sequence[int] | Integer[np.ndarray, '*batch length']"
+Word: TypeAlias = str | Sequence[str] | Sequence[int] | Integer[np.ndarray, "*batch length"]
 Label: TypeAlias = str | bool
 Indices: TypeAlias = Integer[np.ndarray, "*batch length"]
 

@@ -22,7 +22,7 @@ LARGEST_LOOK_UP = 2**15  # states in the table of blocks: a larger one takes too
 
 Table: TypeAlias = Integer[np.ndarray, "letter state"]
 Words: TypeAlias = Integer[np.ndarray, "*batch length"]
-Start: TypeAlias = "Integer[np.ndarray, '...'] | np.intp"
+Start: TypeAlias = Integer[np.ndarray, "..."] | np.intp
 
 
 def states_after_prefixes(table: Table, words: Words, start: int) -> Words:

@@ -11,6 +11,7 @@ from glassformer.atomic import write_atomically
 from glassformer.automata import machine
 from glassformer.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar
 from glassformer.errors import InputError
+from glassformer.wording import counted
 
 REPORT = "report.html"
 
@@ -79,7 +80,7 @@ def in_words(found: dict[str, Any]) -> list[str]:
     built, verified = found["built"], found["verified"]
     lines = [
         f"{found['machine']['spec']}: {found['classified']['complexity'] or 'class not decided'}",
-        f"built: {built['theorem']}; {built['layers']} layers, exact up to {built['exact_length']} letters, "
+        f"built: {built['theorem']}; {counted(built['layers'], 'layer')}, exact up to {built['exact_length']} letters, "
         f"{verified['wrong']} of {verified['positions']:,} states wrong",
     ]
     if "trained" in found:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @app.command()
 def compile(
     spec: Spec,
-    length: Annotated[int, typer.Option(help="Longest word for which the model must be exact.")] = 128,
+    length: Annotated[
+        int, typer.Option(help="Longest word for which the model must be exact; it may be exact for longer ones.")
+    ] = 128,
     method: Annotated[str, typer.Option(help="auto, log, cascade, gridworld or dyck.")] = "auto",
     dtype: Annotated[str, typer.Option(help="float32, float64, float16 or bfloat16.")] = "float32",
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Save the model here.")] = None,

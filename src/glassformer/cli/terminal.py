@@ -35,6 +35,8 @@ class Commands(TyperGroup):
         except BrokenPipeError:  # whoever read our output has had enough
             drop_output()
             raise typer.Exit(141) from None
+        except ConnectionError:
+            leave("a process that took part in this was ended from outside; the same command goes on where it can", 1)
         except OSError as error:
             drop_output()
             leave(f"cannot write the output: {error.strerror}", 2)

@@ -125,7 +125,10 @@ class Built(Shown):
 def compile(
     machine: Machine | str | os.PathLike[str], length: int, method: str = "auto", dtype: str = "float32"
 ) -> Built:
-    """A transformer that follows the machine (or the one a spec names) exactly, on words of up to `length` letters."""
+    """A transformer that follows the machine (or the one a spec names) exactly, on words of up to `length` letters.
+
+    The certificate says how long it really is exact, which may be longer: doubling covers 2, 4, 8, … letters.
+    """
     machine = machine_of(machine) if isinstance(machine, str | os.PathLike) else machine
     if not isinstance(machine, Machine):
         raise InputError("a model needs to know where to start: give a Machine, or the spec of one")
@@ -143,7 +146,7 @@ def _built(program: Program, machine: Machine, length: int, method: str, dtype: 
     """The model that a program is, if it is exact."""
     checked = _checked_margins(program, machine, length, method, dtype)
     model = program.assemble(torch_dtype(dtype))
-    return Built(model, _certificate(program, model, method, length, dtype, checked), machine)
+    return Built(model, _certificate(program, model, method, dtype, checked), machine)
 
 
 def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
@@ -192,9 +195,7 @@ def _would_do(method: Callable[[Machine, int], Program], machine: Machine, lengt
         return False
 
 
-def _certificate(
-    program: Program, model: Transformer, method: str, length: int, dtype: str, checked: Margins
-) -> Certificate:
+def _certificate(program: Program, model: Transformer, method: str, dtype: str, checked: Margins) -> Certificate:
     shapes = model.config.blocks
     return Certificate(
         theorem=program.theorem,
@@ -207,7 +208,7 @@ def _certificate(
         parameters=model.parameter_count(),
         grows=program.grows,
         dtype=dtype,
-        exact_length=length,
+        exact_length=model.config.context - 1,
         weights=files.digest(model),
         margins=checked,
         registers=[_register_json(register) for register in program.stream.registers],

@@ -9,7 +9,8 @@ the corridor that the walker is in, and it is the one both of whose ends were re
 
 The earlier of the times at a window's two ends is when it was last complete; the window with the latest such time wins.
 Before the word, the walker is taken to have come from the right end to the left one and from there to its start.
-A walker that never turns is at the wall or where the sum says: then layer 1 is all it takes.
+All of this is needed for words of 2n letters, which can cross the corridor and come back; the model is for these at
+least. A walker that never turns is at the wall or where the sum says: then layer 1 is all it takes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from glassformer.errors import InputError
 
 
 def gridworld_program(machine: Machine, length: int) -> Program:
-    """The program of Theorem 3 for words of up to `length` letters. The last token is the start token."""
+    """The program of Theorem 3 for words of up to `length` letters, or more. The last token is the start token."""
     walk = walk_of(machine)
     if walk is None:
         raise InputError("this machine is no walk on a row of cells between two walls: use method auto")
@@ -93,6 +94,7 @@ class _BothWays(_Walking):
     """A walker that turns, in two layers."""
 
     def __init__(self, machine: Machine, length: int, walk: Walk) -> None:
+        length = max(length, 2 * len(walk.cells))
         super().__init__(machine, length, walk)
         self.modulus = 2 * self.n - 1
         stream = self.stream

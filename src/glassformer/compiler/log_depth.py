@@ -3,7 +3,8 @@
 Below layer l the stream at position t holds the map of the last 2^l letters: where they lead from each point.
 One head looks 2^l back and fetches the map of the 2^l letters before; the MLP composes the two. The start token
 holds the identity, and everything before the start is the start token, so after ⌈log₂ T⌉ layers every position
-knows the map of its whole prefix. A machine that forgets all but the last k letters needs no longer window than k.
+knows the map of its whole prefix: also of words of 2^⌈log₂ T⌉ letters, for which the model therefore is. A machine that
+forgets all but the last k letters needs no longer window than k, for words of any length.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ def parameters_at_least(points: int, length: int, layers: int) -> int:
 
 
 def log_depth(machine: Machine, length: int) -> Program:
-    """The program of Theorem 1 for words of up to `length` letters. The last token is the start token."""
+    """The program of Theorem 1 for words of up to `length` letters, or more. The last token is the start token."""
     points = fewest_points(machine)
     n = points.moves.shape[1]
     letters = window(machine, length)
     distances = [2**layer for layer in range((letters - 1).bit_length())]
+    length = max(length, 2 ** len(distances))
+    letters = window(machine, length)
     refuse_if_too_large(parameters_at_least(n, length, len(distances)))
 
     stream = Stream()

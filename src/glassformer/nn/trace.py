@@ -17,7 +17,7 @@ from torch import Tensor
 from glassformer.errors import InputError
 from glassformer.shown import Shown
 
-NamesFilter: TypeAlias = "str | Sequence[str] | Callable[[str], bool] | None"
+NamesFilter: TypeAlias = str | Sequence[str] | Callable[[str], bool] | None
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class HookPoint:
 
 
 HookFunction: TypeAlias = Callable[[Tensor, HookPoint], Tensor | None]
-Hook: TypeAlias = "tuple[str | Callable[[str], bool], HookFunction]"
+Hook: TypeAlias = tuple[str | Callable[[str], bool], HookFunction]
 
 
 class Look:

@@ -15,7 +15,7 @@ from glassformer.errors import InputError
 from glassformer.learn import Following
 from glassformer.learn.trainer import model_of
 from glassformer.nn import files
-from glassformer.studies.looking import Seen, built_seen, class_seen, machine_seen, word_seen
+from glassformer.studies.looking import Seen, built_seen, class_seen, machine_seen, refuse_strange_heads, word_seen
 from glassformer.studies.subject import Subject, open_subject, subject_of
 from glassformer.web.bundle import module, style
 from glassformer.web.jobs import LONGEST_SCORED, scored
@@ -65,13 +65,11 @@ class Explorer(anywidget.AnyWidget):
         self.observe(self._look, ["word", "without"])
 
     def _looked(self, word: str, without: list[Any]) -> Seen:
-        """The word in each model; heads that a model has not are silent anyway."""
-        found = {}
-        for who, (subject, about) in self._models.items():
-            shapes = subject.model.config.blocks
-            own = [pair for pair in without if pair[0] < len(shapes) and pair[1] < shapes[pair[0]].heads]
-            found[who] = {**about, "run": word_seen(subject, word, own)}
-        return found
+        """The word in each model."""
+        refuse_strange_heads(without, [subject.model for subject, _ in self._models.values()])
+        return {
+            who: {**about, "run": word_seen(subject, word, without)} for who, (subject, about) in self._models.items()
+        }
 
     def _look(self, _: Any) -> None:
         try:

@@ -80,8 +80,7 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told)
 def _word(machine: Machine, scale: Scale) -> str:
     """The word that is looked at: one that takes as many different steps as it can."""
     letters = telling_word(machine, scale.shown, np.random.default_rng(0))
-    names = [machine.symbols[i] for i in letters]
-    return "".join(names) if all(len(name) == 1 for name in machine.symbols) else " ".join(names)
+    return machine.join(letters)
 
 
 def _tests(machine: Machine, length: int) -> dict[str, Following]:

@@ -56,9 +56,19 @@ def class_seen(machine: Machine, spec: str, length: int, limits: Limits = QUICK)
     """Its class, its groups, its depths, and its cascade, drawn."""
     found = classify(machine, length, limits=limits)
     told = found.to_json()
-    keys = ("states", "minimal_states", "monoid_size", "complexity", "theorem", "assumes", "depth", "length", "notes")
+    keys = (
+        "states",
+        "minimal_states",
+        "monoid_size",
+        "complexity",
+        "solvable",
+        "theorem",
+        "assumes",
+        "depth",
+        "length",
+    )
     drawn = draw_cascade(found.cascade, spec) if found.cascade else None
-    return {**{key: told[key] for key in keys}, "groups": found.groups(), "drawing": drawn}
+    return {**{key: told[key] for key in keys}, "groups": found.groups(), "notes": found.notes, "drawing": drawn}
 
 
 def built_seen(built: Built) -> Seen:
@@ -98,7 +108,7 @@ def approximation_seen(built: Approximation) -> Seen:
 def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = (), stream: bool = True) -> Seen:
     """One word in one model: what it answers everywhere, and how it looks; some heads, as [layer, head], may be silent.
 
-    The stream is what every register holds after every layer.
+    The stream is what every register holds after every layer. An answer is −1 where several lead together.
     """
     model, tokens = subject.model, subject.tokens(word)
     length = tokens.shape[1]
@@ -115,8 +125,8 @@ def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = ()
         "tokens": [subject.names[token] for token in tokens[0].tolist()],
         "outputs": list(subject.outputs),
         "logits": _rounded(logits[0]),
-        "answers": logits[0].argmax(-1).tolist(),
-        "lens": [model.unembed(model.finish(each))[0].argmax(-1).tolist() for each in layers],
+        "answers": _answers(logits[0]),
+        "lens": [_answers(model.unembed(model.finish(each))[0]) for each in layers],
         "heads": [shape.heads for shape in model.config.blocks],
         "patterns": [[_packed(head) for head in seen[name][0]] if name in seen else [] for name in _patterns(model)],
         "stream": [_rounded(each[0]) for each in layers] if stream else None,
@@ -144,6 +154,22 @@ def _head_seen(score: HeadScore, subject: Subject) -> Seen:
     }
 
 
+def _answers(logits: Float[Tensor, "pos answer"]) -> list[int]:
+    leads = logits == logits.amax(-1, keepdim=True)
+    return torch.where(leads.sum(-1) == 1, logits.argmax(-1), -1).tolist()
+
+
+def refuse_strange_heads(without: Sequence[Sequence[int]], models: Sequence[Transformer]) -> None:
+    """Heads that none of the models has cannot be silenced."""
+    for layer, head in without:
+        if not any(_has_head(model, layer, head) for model in models):
+            raise InputError(f"there is no head {head} in layer {layer}")
+
+
+def _has_head(model: Transformer, layer: int, head: int) -> bool:
+    return 0 <= layer < len(model.blocks) and 0 <= head < model.config.blocks[layer].heads
+
+
 def _patterns(model: Transformer) -> list[str]:
     return [f"blocks.{i}.attn.hook_pattern" for i in range(len(model.blocks))]
 
@@ -163,11 +189,11 @@ def _rounded_points(points: Sequence[tuple[float, float]]) -> list[list[float]]:
 
 
 def _silent(model: Transformer, without: Sequence[Sequence[int]]) -> Mapping[str, list[Any]]:
-    """Edits that let these heads read nothing."""
+    """Edits that let these heads read nothing; those that the model has not are silent anyway."""
     edits: dict[str, list[Any]] = {}
     for layer, head in without:
-        if not (0 <= layer < len(model.blocks) and 0 <= head < model.config.blocks[layer].heads):
-            raise InputError(f"there is no head {head} in layer {layer}")
+        if not _has_head(model, layer, head):
+            continue
 
         def silence(z: Tensor, hook: HookPoint, head: int = head) -> None:
             z[:, :, head] = 0

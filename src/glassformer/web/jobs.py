@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from glassformer.automata import Machine, formats
 from glassformer.automata import machine as machine_of
+from glassformer.automata.words import telling_word
 from glassformer.compiler import Built, compile
 from glassformer.compiler.build import METHODS
 from glassformer.compiler.universal import approximate
@@ -28,6 +31,7 @@ from glassformer.studies.looking import (
     class_seen,
     heads_seen,
     machine_seen,
+    refuse_strange_heads,
     word_seen,
 )
 from glassformer.studies.subject import Subject, open_subject, subject_of
@@ -54,6 +58,8 @@ MOST_SIZES: Final = {"d": 3, "n": 4, "cells": 64}
 TRAINED: Final = Settings(steps=300, evaluate_every=300)
 SHAPE: Final = Architecture(layers=2, width=32, heads=4)
 TRAINED_ON: Final = 16
+LETTERS_SHOWN: Final = 10
+"""Of a word that the page chooses."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,8 @@ class Request:
     word: str
     without: tuple[tuple[int, int], ...]
     file: tuple[str, str] | None = None
+    fresh: bool = False
+    """Whether the machine is another one than before, so that the word may be of the one before."""
 
     @classmethod
     def of(cls, told: Any) -> Request:
@@ -89,7 +97,9 @@ class Request:
         if method not in ("auto", *METHODS):
             raise InputError(f"method is one of auto, {', '.join(METHODS)}; not {method!r}")
         spec, word = _text(told, "spec", LONGEST_SPEC), _text(told, "word", 4 * LONGEST_WORD, "")
-        return cls(spec, method, length, word, tuple((layer, head) for layer, head in without), file)
+        return cls(
+            spec, method, length, word, tuple((layer, head) for layer, head in without), file, bool(told.get("fresh"))
+        )
 
     def machine(self) -> Machine:
         """The machine; files are those that were sent, never those of this computer."""
@@ -121,19 +131,30 @@ def look(told: Any) -> Seen:
     """A machine, its class, the model that is built for it, and one word in it; beside it the trained one, if any."""
     asked = Request.of(told)
     machine = asked.machine()
+    asked = replace(asked, word=_fitting(asked.word, machine)) if asked.fresh else asked
     built = _built(asked.spec, asked.file, asked.method, _built_for(asked))
+    subject, about = _TRAINED.get((asked.spec, asked.file), (None, {}))
+    refuse_strange_heads(asked.without, [built.model, *([subject.model] if subject else [])])
     found = {
+        "word": asked.word,
         "machine": machine_seen(machine, asked.spec),
         "classified": _class(asked.spec, asked.file, asked.length),
         "built": {**built_seen(built), "run": _run(subject_of(built), asked.word, asked.without)},
     }
-    if (key := (asked.spec, asked.file)) in _TRAINED:
-        subject, about = _TRAINED[key]
-        if len(machine.one_word(asked.word)) < subject.model.config.context:
-            within = [pair for pair in asked.without if pair[0] < len(subject.model.blocks)]
-            silent = [pair for pair in within if pair[1] < subject.model.config.blocks[pair[0]].heads]
-            found["trained"] = {**about, "run": _run(subject, asked.word, silent)}
+    if subject:
+        most = subject.model.config.context - 1
+        fits = len(machine.one_word(asked.word)) <= most
+        found["trained"] = about | ({"run": _run(subject, asked.word, asked.without)} if fits else {"most": most})
     return found
+
+
+def _fitting(word: str, machine: Machine) -> str:
+    """The word, if the machine reads it; else one that shows the machine well."""
+    try:
+        machine.one_word(word)
+    except InputError:
+        return machine.join(telling_word(machine, LETTERS_SHOWN, np.random.default_rng(0)))
+    return word
 
 
 def _built_for(asked: Request) -> int:

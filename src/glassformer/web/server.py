@@ -103,7 +103,7 @@ def application(folder: Path, workers: Workers) -> Starlette:
 
 
 class Guarded:
-    """Every answer carries the policy, and requests from other pages are refused."""
+    """Every answer carries the policy, and requests from other pages are refused; links to the page are not."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -120,8 +120,10 @@ class Guarded:
                 message["headers"] = [*message.get("headers", []), *given]
             await send(message)
 
-        site = dict(scope["headers"]).get(b"sec-fetch-site", b"none")
-        if site not in (b"same-origin", b"none"):
+        headers = dict(scope["headers"])
+        site = headers.get(b"sec-fetch-site", b"none")
+        link = scope["path"] == "/" and headers.get(b"sec-fetch-dest") == b"document"  # the page itself tells nothing
+        if site not in (b"same-origin", b"none") and not link:
             await _refusal(403, "requests from other pages are not answered")(scope, receive, answer)
         else:
             await self.app(scope, receive, answer)

@@ -8,7 +8,7 @@ export function renderClass({ model, el }) {
   const found = model.get("classified");
   if (!found) return el.replaceChildren();
   const groups = Object.entries(found.groups).map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(", ");
-  const depths = Object.entries(found.depth).map(([name, layers]) => `${name} ${layers ?? say(model, "unknown")}`).join(", ");
+  const depths = Object.entries(found.depth).map(([name, layers]) => `${name} ${layers ?? say(model, found.solvable === false ? "notConstant" : "unknown")}`).join(", ");
   el.replaceChildren(...[
     found.complexity && h("p", { class: "lead" }, say(model, "classWords", { ...found, theorem: retell(model, found.theorem) })),
     found.assumes && h("p", {}, say(model, "assumes", { words: retell(model, found.assumes) })),
@@ -29,7 +29,7 @@ export function renderBuilt({ model, el }) {
     h("p", { class: "lead" }, say(model, "exact", { ...built, theorem: retell(model, built.theorem), length: built.exact_length })),
     h("p", {}, say(model, "sizes", { ...built, parameters: built.parameters.toLocaleString() })),
     h("p", {}, say(model, "why", { why: retell(model, built.why) })),
-    verified && h("p", {}, say(model, "verified", verified)),
+    verified && h("p", {}, say(model, "verified", { ...verified, positions: verified.positions.toLocaleString() })),
     h("details", {}, h("summary", {}, say(model, "margins")), margins),
   ].filter(Boolean));
 }

@@ -1,7 +1,7 @@
 // Where one head of one model looks: rows are queries, columns keys. On a canvas, so that 512 × 512 cells stay smooth.
 
 import { colour, h } from "./dom.js";
-import { say } from "./words.js";
+import { missing, say } from "./words.js";
 
 const FULL = 65535;
 const LARGEST = 460;
@@ -13,11 +13,11 @@ export function weights(packed) {
 
 export function renderAttention({ model, el, who }) {
   const run = model.get(who)?.run;
-  if (!run) return el.replaceChildren(h("p", {}, say(model, "noTrained")));
-  const layer = Math.min(model.get("layer"), run.heads.length - 1);
-  const heads = run.heads[layer];
-  if (!heads) return el.replaceChildren(h("p", {}, say(model, "noHeads")));
-  const head = Math.min(model.get("head"), heads - 1);
+  const [layer, head] = [model.get("layer"), model.get("head")];
+  const heads = run?.heads[layer];
+  if (!run) return el.replaceChildren(h("p", {}, missing(model, who)));
+  if (!heads) return el.replaceChildren(h("p", {}, say(model, heads === undefined ? "noLayer" : "noHeads", { layer })));
+  if (head >= heads) return el.replaceChildren(h("p", {}, say(model, "noHead", { layer, head })));
   const packed = run.patterns[layer]?.[head];
   if (!packed) return el.replaceChildren(h("p", {}, say(model, "working")));
   const pattern = weights(packed);
@@ -26,7 +26,7 @@ export function renderAttention({ model, el, who }) {
   const edge = labels ? 26 : 4;
   const cell = Math.max(1, Math.min(26, Math.floor((LARGEST - edge) / n)));
   const size = edge + Math.max(cell * n, n);
-  const canvas = h("canvas", { tabindex: 0, role: "img", class: "attention",
+  const canvas = h("canvas", { id: `pattern-${who}`, tabindex: 0, role: "img", class: "attention",
     "aria-label": say(model, "pattern", { layer, head }) });
   const ratio = globalThis.devicePixelRatio || 1;
   [canvas.width, canvas.height] = [size * ratio, size * ratio];
@@ -35,7 +35,8 @@ export function renderAttention({ model, el, who }) {
   const draw = (q, k) => paint(canvas, { pattern, n, cell, edge, labels, tokens: run.tokens, ratio, q, k });
   const tell = (q, k) => {
     const weight = (pattern[q * n + k] / FULL).toFixed(4);
-    readout.textContent = say(model, "cell", { query: run.tokens[q], q, key: run.tokens[k], k, weight });
+    const token = (i) => (i ? run.tokens[i] : say(model, "start"));
+    readout.textContent = say(model, "cell", { query: token(q), q, key: token(k), k, weight });
     draw(q, k);
   };
   let at = [Math.min(model.get("position"), n - 1), 0];

@@ -42,15 +42,21 @@ export function renderExplorer({ model, el, theme = "", form = null }) {
   };
   const heard = [
     ...WHOLE.map((name) => [`change:${name}`, build]),
-    ...PARTS.map((name) => [`change:${name}`, () => views.filter((view) => view.follows.includes(name)).forEach((view) => view.draw())]),
+    ...PARTS.map((name) => [`change:${name}`, () => keepingFocus(el, () => views.filter((view) => view.follows.includes(name)).forEach((view) => view.draw()))]),
   ];
   for (const [event, listener] of heard) model.on(event, listener);
   build();
   return () => heard.forEach(([event, listener]) => model.off(event, listener));
 }
 
-function compose(model, el, form) {
+// Whoever steps with the keyboard goes on from where they are, although what they stand on was drawn anew.
+function keepingFocus(el, draw) {
   const focused = el.getRootNode().activeElement?.id;
+  draw();
+  if (focused) el.querySelector(`#${CSS.escape(focused)}`)?.focus({ preventScroll: true });
+}
+
+function compose(model, el, form) {
   const views = [];
   const view = (render, follows, extra) => {
     const place = h("div", { class: "view" });
@@ -61,16 +67,17 @@ function compose(model, el, form) {
   const shown = model.get("view") ?? "machine";
   el.classList.add("glassformer");
   el.lang = model.get("language");
-  el.replaceChildren(...[
-    heading(model),
-    form,
-    model.get("message") && h("p", { class: "message", role: "alert" }, model.get("message")),
-    model.get("unfinished") && h("p", { class: "message" }, say(model, "unfinished")),
-    ...(shown === "machine" ? machineSections(model, view, section) : [section(say(model, shown), study(model, shown, view))]),
-    model.get("live") === false && h("p", { class: "note" }, commands(say(model, "fixed"))),
-  ].filter(Boolean));
-  for (const each of views) each.draw();
-  if (focused) el.querySelector(`#${CSS.escape(focused)}`)?.focus();
+  keepingFocus(el, () => {
+    el.replaceChildren(...[
+      heading(model),
+      form,
+      model.get("message") && h("p", { class: "message", role: "alert" }, commands(model.get("message"))),
+      model.get("unfinished") && h("p", { class: "message" }, say(model, "unfinished")),
+      ...(shown === "machine" ? machineSections(model, view, section) : [section(say(model, shown), study(model, shown, view))]),
+      model.get("live") === false && h("p", { class: "note" }, commands(say(model, "fixed"))),
+    ].filter(Boolean));
+    for (const each of views) each.draw();
+  });
   return views;
 }
 
@@ -80,7 +87,7 @@ function machineSections(model, view, section) {
     h("div", {}, h("h3", {}, say(model, who)), view(render, follows, { who }))));
   return [
     has("machine") && h("div", { class: "both" },
-      section(say(model, "machine"), view(renderMachine, ["position"])),
+      section(say(model, "thisMachine", { spec: model.get("machine").spec }), view(renderMachine, ["position"])),
       section(say(model, "class"), view(renderClass, []))),
     has("built") && h("div", { class: "both" },
       section(say(model, "built"), view(renderBuilt, [])),
@@ -114,8 +121,8 @@ function heading(model) {
         Object.entries(LANGUAGES).map(([code, words]) =>
           h("option", { value: code, selected: code === model.get("language") }, words.name)))),
       h("label", {}, say(model, "theme"), " ", h("select", { id: "theme", onchange: change("theme") },
-        [["", "◐"], ["light", "☀"], ["dark", "☾"]].map(([value, sign]) =>
-          h("option", { value, selected: value === (model.get("theme") ?? "") }, sign))))));
+        [["", "◐", "themeEither"], ["light", "☀", "themeLight"], ["dark", "☾", "themeDark"]].map(([value, sign, key]) =>
+          h("option", { value, selected: value === (model.get("theme") ?? "") }, `${sign} ${say(model, key)}`))))));
 }
 
 function controls({ model, el }) {
@@ -134,7 +141,7 @@ function controls({ model, el }) {
     model.save_changes();
   };
   el.replaceChildren(...[
-    h("div", { class: "tools" }, choose("layer", deepest), most > 0 && choose("head", most),
+    h("div", { class: "tools" }, deepest > 0 && choose("layer", deepest), most > 0 && choose("head", most),
       most > 0 && model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => mute([...silent, [layer, head]]) }, say(model, "silence")),
       model.get("live") !== false && h("button", { id: "restore", disabled: !silent.length, onclick: () => mute([]) }, say(model, "restore"))),
     silent.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: silent.map(([l, k]) => `${l}.${k}`).join(", ") })),

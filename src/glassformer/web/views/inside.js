@@ -1,9 +1,10 @@
 // One position of one model: what the registers hold, what would be said after each layer, and the answers.
 
 import { h, table } from "./dom.js";
-import { say } from "./words.js";
+import { answer, missing, say } from "./words.js";
 
 const MOST_ANSWERS = 8;
+const ALL_SHOWN = 12;
 
 export function softmax(logits, temperature) {
   const scaled = logits.map((value) => value / Math.max(temperature, 1e-6));
@@ -16,10 +17,10 @@ export function softmax(logits, temperature) {
 export function renderInside({ model, el, who }) {
   const told = model.get(who);
   const run = told?.run;
-  if (!run) return el.replaceChildren();
+  if (!run) return el.replaceChildren(h("p", {}, missing(model, who)));
   const position = Math.min(model.get("position"), run.tokens.length - 1);
   const layers = run.heads.map((_, i) => say(model, "after", { layer: i }));
-  const lens = table([say(model, "embedding"), ...layers], [run.lens.map((answers) => run.outputs[answers[position]])]);
+  const lens = table([say(model, "embedding"), ...layers], [run.lens.map((answers) => answer(run, answers[position]))]);
   const chances = softmax(run.logits[position], model.get("temperature"));
   const best = chances.map((chance, i) => [chance, i]).sort((a, b) => b[0] - a[0]).slice(0, MOST_ANSWERS);
   const bars = h("ul", { class: "bars" }, best.map(([chance, i]) => {
@@ -37,14 +38,18 @@ export function renderInside({ model, el, who }) {
 function registers(model, told, position) {
   const stages = told.run.stream.map((stage) => stage[position]);
   const rows = told.registers.map((register) => [
-    h("span", { title: register.about }, register.name),
+    h("span", {}, register.name, h("span", { class: "about", lang: "en" }, register.about)),
     ...stages.map((vector) => shown(vector.slice(register.start, register.start + register.size))),
   ]);
   const heads = [say(model, "register"), say(model, "embedding"), ...told.run.heads.map((_, i) => say(model, "after", { layer: i }))];
   return h("div", {}, h("h4", {}, say(model, "registers")), table(heads, rows, { class: "registers" }));
 }
 
+// All numbers of a small register; of a large one those that are not 0, each with its place.
 function shown(values) {
-  const words = values.slice(0, 12).map((value) => String(Math.round(value * 1000) / 1000));
-  return values.length > 12 ? `${words.join(" ")} …` : words.join(" ");
+  const rounded = values.map((value) => Math.round(value * 1000) / 1000);
+  if (rounded.length <= ALL_SHOWN) return rounded.join(" ");
+  const there = rounded.map((value, i) => [i, value]).filter(([, value]) => value);
+  const words = there.slice(0, ALL_SHOWN).map(([i, value]) => `${i}: ${value}`).join(", ");
+  return there.length > ALL_SHOWN ? `${words} …` : words || "0";
 }

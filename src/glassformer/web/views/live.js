@@ -3,7 +3,7 @@
 import { commands, h } from "./dom.js";
 import { LINKED, Store, fromLink, toLink } from "./store.js";
 import { say } from "./words.js";
-import { STUDIES, renderExplorer } from "./explorer.js";
+import { DEFAULTS, STUDIES, renderExplorer } from "./explorer.js";
 
 const ASKED = { spec: "regex:(ab)*", method: "auto", length: 32, word: "abba" };
 const METHODS = ["auto", "log", "cascade", "gridworld", "dyck"];
@@ -11,13 +11,13 @@ const VIEWS = ["machine", ...Object.keys(STUDIES)];
 const FUNCTIONS = ["sort", "prefix-sum", "shift", "reverse", "mix", "gate", "centre"];
 const APPROXIMATED = { function: "sort", d: 1, n: 2, cells: 8 };
 
-const model = new Store({ ...ASKED, ...APPROXIMATED, view: "machine", live: true, ...fromLink(location.hash) });
+const model = new Store({ ...ASKED, ...APPROXIMATED, ...DEFAULTS, view: "machine", live: true, ...fromLink(location.hash) });
 if (!VIEWS.includes(model.get("view"))) model.set("view", "machine");
 const form = h("div");
 const page = h("main");
 let last = 0;
 let scored = "";
-const brought = {};
+let looked = "";
 
 function ask(path, body) {
   return told(fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
@@ -35,14 +35,18 @@ function request(extra) {
   return { ...values, length: Number(values.length), ...extra };
 }
 
-async function look(path = "/api/look", extra = {}) {
+// A word of the machine before is replaced, if it is none of this one.
+async function look(path = "/api/look") {
   const mine = ++last;
-  page.setAttribute("aria-busy", "true");
+  const machine = JSON.stringify([model.get("spec"), model.get("file")]);
+  working(true);
   model.set("message", "");
   try {
-    const found = await ask(path, request(extra));
+    const found = await ask(path, request({ fresh: machine !== looked }));
     if (mine !== last) return;
     for (const name of ["machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
+    model.set("word", found.word);
+    looked = machine;
     const tokens = found.built.run.tokens.length;
     if (model.get("position") === undefined || model.get("position") >= tokens) model.set("position", tokens - 1);
     const deepest = Math.max(found.built.run.heads.length, found.trained?.run.heads.length ?? 0);
@@ -50,9 +54,17 @@ async function look(path = "/api/look", extra = {}) {
   } catch (error) {
     if (mine === last) model.set("message", say(model, "failed", { message: error.message }));
   }
-  if (mine === last) page.removeAttribute("aria-busy");
   model.save_changes();
+  if (mine === last) working(false);
   if (mine === last && !model.get("message")) await scoreHeads();
+}
+
+// Whoever waits sees that something is done, and does not ask twice.
+function working(is) {
+  page.setAttribute("aria-busy", String(is));
+  for (const id of ["show", "train"]) document.getElementById(id)?.toggleAttribute("disabled", is);
+  const status = document.getElementById("status");
+  if (status) status.textContent = is ? say(model, "working") : "";
 }
 
 // Heads are scored once for each pair of models, whatever the word.
@@ -84,9 +96,10 @@ function fields() {
 
 function machineForm() {
   const change = (name, value) => {
+    const other = JSON.stringify(model.get(name)) !== JSON.stringify(value);
     model.set(name, value);
-    if (name === "spec") model.set("file", null);
-    if (["spec", "file"].includes(name)) model.set("without", []);
+    if (other && name === "spec") model.set("file", null);
+    if (other && ["spec", "file"].includes(name)) model.set("without", []);
   };
   const field = (name, attributes) => h("label", {}, say(model, name === "spec" ? "machineSpec" : name), " ",
     h("input", { id: name, name, value: model.get(name) ?? "", onchange: (event) => change(name, event.target.value), ...attributes }));
@@ -114,6 +127,7 @@ function machineForm() {
       METHODS.map((name) => h("option", { value: name, selected: name === model.get("method") }, name)))),
     h("button", { id: "show" }, say(model, "show")),
     h("button", { id: "train", type: "button", title: say(model, "trainHint"), onclick: () => look("/api/train") }, say(model, "train")),
+    h("span", { id: "status", class: "note", role: "status" }),
     h("label", { class: "upload" }, say(model, "upload"), " ", h("input", { id: "upload", type: "file", accept: ".json,.dot,.gv,.hoa,.att", onchange: chosen })));
 }
 
@@ -140,7 +154,7 @@ function placesForm() {
   const places = model.get("studies")?.[name] ?? [];
   if (places.length < 2) return "";
   return h("div", { class: "tools" }, h("label", {}, say(model, "place"), " ", h("select", { id: "place", onchange: (event) => bring(name, event.target.value) },
-    places.map((place) => h("option", { value: place, selected: place === brought[name] }, place)))));
+    places.map((place) => h("option", { value: place, selected: place === model.get("place") }, place)))));
 }
 
 // What is asked for while the page shows that it waits; what went wrong is said.
@@ -159,7 +173,7 @@ async function waited(answer, name) {
 }
 
 async function bring(name, place) {
-  brought[name] = place;
+  model.set("place", place);
   await waited(() => told(fetch(`/studies/${place}`)), name);
 }
 
@@ -172,9 +186,9 @@ async function approximate() {
 function need() {
   const name = model.get("view");
   const places = model.get("studies")?.[name] ?? [];
-  if (name === "machine" && !model.get("built")) look();
+  if (name === "machine" && !last) look();
   if (name === "approximation" && !model.get("approximation")) approximate();
-  if (places.length && !model.get(name)) bring(name, places[0]);
+  if (places.length && !model.get(name)) bring(name, places.includes(model.get("place")) ? model.get("place") : places[0]);
 }
 
 function fail(message) {
@@ -183,7 +197,7 @@ function fail(message) {
 }
 
 for (const name of Object.keys(LINKED)) model.on(`change:${name}`, () => history.replaceState(null, "", toLink(model)));
-for (const name of ["language", "view", "studies", "zoo"]) model.on(`change:${name}`, fields);
+for (const name of ["language", "view", "studies", "zoo", "word", "place"]) model.on(`change:${name}`, fields);
 model.on("change:without", () => look());
 model.on("change:view", need);
 model.on("change:studies", need);
@@ -200,7 +214,14 @@ const skip = (event) => {
   event.preventDefault();
   page.querySelector("section")?.focus();
 };
-document.body.replaceChildren(h("a", { class: "skip", href: "#", onclick: skip }, say(model, "skip")), page);
+const skipping = h("a", { class: "skip", href: "#", onclick: skip });
+const speak = () => {
+  document.documentElement.lang = model.get("language");
+  skipping.textContent = say(model, "skip");
+};
+model.on("change:language", speak);
+speak();
+document.body.replaceChildren(skipping, page);
 fields();
 renderExplorer({ model, el: page, form });
 need();

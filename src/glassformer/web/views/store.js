@@ -33,9 +33,10 @@ export class Store {
 }
 
 // What is worth a link: the machine, the word, and where one looks.
+const count = (text) => Math.max(0, Math.trunc(Number(text)));
 export const LINKED = {
-  view: String, function: String, d: Number, n: Number, cells: Number, spec: String, method: String, length: Number, word: String, layer: Number, head: Number, position: Number,
-  temperature: Number, without: JSON.parse, language: String, theme: String,
+  view: String, place: String, function: String, d: count, n: count, cells: count, spec: String, method: String, length: count,
+  word: String, layer: count, head: count, position: count, temperature: Number, without: JSON.parse, language: String, theme: String,
 };
 
 export function fromLink(hash) {

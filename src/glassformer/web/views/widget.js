@@ -20,8 +20,14 @@ export function render({ model, el }) {
   model.on("change:language", fields);
   model.on("change:word", fields);
   fields();
-  const end = renderExplorer({ model, el: views, theme: surroundings(), form });
+  let end = renderExplorer({ model, el: views, theme: surroundings(), form });
+  const watched = new MutationObserver(() => {
+    end();
+    end = renderExplorer({ model, el: views, theme: surroundings(), form });
+  });
+  watched.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   return () => {
+    watched.disconnect();
     model.off("change:language", fields);
     model.off("change:word", fields);
     end();

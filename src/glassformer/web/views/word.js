@@ -1,7 +1,7 @@
 // The word as a strip: each letter, the automaton's state behind it, and what each model says; a click moves there.
 
 import { h } from "./dom.js";
-import { say } from "./words.js";
+import { answer, say } from "./words.js";
 import { statesOf } from "./machine.js";
 
 export function renderWord({ model, el }) {
@@ -20,20 +20,22 @@ export function renderWord({ model, el }) {
       return h("td", { class: [now && "now", wrong && "wrong"].filter(Boolean).join(" ") || undefined,
         title: wrong ? say(model, "wrong") : undefined, onclick: () => go(i) }, wrong ? `✗ ${words}` : words);
     }));
-  const says = (who) => model.get(who)?.run?.answers.map((i) => model.get(who).run.outputs[i]);
+  const says = (who) => model.get(who)?.run?.answers.map((i) => answer(model.get(who).run, i));
   const moved = (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
     if (step === undefined) return;
     event.preventDefault();
     go(model.get("position") + step);
   };
-  const trained = says("trained");
+  const trained = says("trained")?.map((words, i) => (i ? words : "–")); // nobody asked it before the first letter
   const body = h("tbody", {},
     row("", run.tokens.map((token, i) => (i ? token : say(model, "start")))),
     row(say(model, "automaton"), right),
     row(say(model, "built"), says("built"), true),
     trained && row(say(model, "trained"), trained, true));
-  el.replaceChildren(h("div", { class: "scrolls strip", tabindex: 0, onkeydown: moved, "aria-label": say(model, "wordStrip") },
-    h("table", {}, body)));
-  el.querySelector("td.now")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  const strip = h("div", { id: "strip", class: "scrolls strip", tabindex: 0, onkeydown: moved, "aria-label": say(model, "wordStrip") },
+    h("table", {}, body));
+  el.replaceChildren(strip);
+  const now = el.querySelector("td.now");
+  if (now) strip.scrollLeft = now.offsetLeft - strip.clientWidth / 2; // the strip alone: the page stays where it is
 }

@@ -21,6 +21,17 @@ export function retell(model, words) {
   return known(words) ?? words.split("; ").map((part) => known(part) ?? part).join("; ");
 }
 
+// What a model answers; where several answers lead together, it has none.
+export function answer(run, i) {
+  return run.outputs[i] ?? "–";
+}
+
+// Why there is nothing to see of a model.
+export function missing(model, who) {
+  const most = model.get(who)?.most;
+  return most ? say(model, "wordTooLong", { most }) : say(model, "noTrained");
+}
+
 export function percent(part) {
   return `${(100 * part).toFixed(1)}\u00a0%`;
 }
