@@ -43,6 +43,7 @@ def lineage() -> dict[str, Any]:
     family = Family(rows, {name: [right, right / 2] for name, right in members.items()})
     skips = Skips({kind: {2: 0.9, 16: 0.5} for kind in KINDS}, {kind: [1e-3, 0.1] for kind in KINDS})
     return {
+        "quick": True,
         "family": family.to_json(),
         "by_distance": family.by_distance,
         "skips": skips.to_json(),

@@ -23,10 +23,10 @@ def test_compile_verify_run_and_show(shell: Shell) -> None:
     made = shell.json("compile", "regex:(ab)*", "--length", "20", "--method", "log", "--out", "m")
     keys = {"theorem", "method", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"}
     assert keys <= made.keys()
-    assert (made["layers"], made["heads"], made["exact_length"], made["method"]) == (5, 1, 20, "log")
+    assert (made["layers"], made["heads"], made["exact_length"], made["method"]) == (5, 1, 32, "log")
     checked = shell.json("verify", "m", "--words", "30")
     assert {"words", "positions", "wrong", "longest"} <= checked.keys()
-    assert (checked["words"], checked["positions"], checked["wrong"], checked["longest"]) == (30, 600, 0, 20)
+    assert (checked["words"], checked["positions"], checked["wrong"], checked["longest"]) == (30, 960, 0, 32)
     ran = shell.json("run", "m", "abba")
     assert ran["outputs"] == [False, True, False, False]
     assert len(ran["states"]) == 4
@@ -41,7 +41,7 @@ def test_compile_verify_run_and_show(shell: Shell) -> None:
 def test_show_explains_in_words(shell: Shell) -> None:
     shell("compile", "gridworld(4)", "--length", "10", "--method", "log", "--out", "m")
     text, _ = shell("show", "m")
-    for words in ("look 8 back", "compose", "now", "past", "angles", "Exact for every word of up to 10 letters"):
+    for words in ("look 8 back", "compose", "now", "past", "angles", "Exact for every word of up to 16 letters"):
         assert words in text
 
 

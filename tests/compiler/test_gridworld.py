@@ -19,7 +19,8 @@ def test_every_gridworld_is_exact_in_two_layers_from_every_kind_of_start(n: int,
     for start in {0, n // 2, n - 1}:
         built = compile(replace(zoo.gridworld(n), start=start), length, "gridworld")
         assert built.certificate.layers == 2
-        assert verify(built, words=12).wrong == 0
+        assert built.certificate.exact_length == max(length, 2 * n)
+        assert verify(built, words=12, length=length).wrong == 0
 
 
 @pytest.mark.usefixtures("types_unchecked")

@@ -60,3 +60,9 @@ def test_dimensionality_of_known_shapes() -> None:
 def test_toys_that_cannot_be_are_named(wrong: dict[str, float], words: str) -> None:
     with pytest.raises(InputError, match=words):
         Toy(**{"features": 5, "hidden": 2, "sparsity": 0.5, **wrong})  # type: ignore[arg-type]
+
+
+def test_whoever_waits_is_told_within_a_batch_and_at_the_end() -> None:
+    told: list[tuple[int, int]] = []
+    train([Toy(5, 2, 0.5)] * 4, steps=8, samples=4, tell=lambda done, of: told.append((done, of)))
+    assert told == [(done, 4) for done in (0, 1, 1, 2, 2, 3, 3, 4)]

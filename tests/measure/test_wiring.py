@@ -1,13 +1,11 @@
 """Wires that are cut alone, and the circuits found by it beside those that built models are known to have."""
 
-import itertools
-
-import numpy as np
 import pytest
 import torch
 
-from glassformer.automata.words import chosen_words
-from glassformer.compiler import Built, compile
+from glassformer.automata import zoo
+from glassformer.automata.words import chosen_words, every_word
+from glassformer.compiler import Built, compile, verify
 from glassformer.errors import InputError
 from glassformer.measure.circuits import changed, effects, prune, score, suffices, wires_in_weights
 from glassformer.measure.sites import Site
@@ -27,9 +25,8 @@ def random_model(config: Config = CONFIG) -> Transformer:
     return model.eval()
 
 
-def all_words(built: Built) -> torch.Tensor:
-    letters = range(len(built.machine.symbols))
-    return built.tokens(np.array(list(itertools.product(letters, repeat=built.certificate.exact_length))))
+def all_words(built: Built, length: int | None = None) -> torch.Tensor:
+    return built.tokens(every_word(built.machine, length or built.certificate.exact_length))
 
 
 def test_cutting_no_wire_changes_nothing_and_cutting_all_from_another_input_gives_its_answer() -> None:
@@ -83,7 +80,7 @@ def test_each_row_may_have_its_own_wires_cut() -> None:
         ("adder", "cascade", 4),
         ("tomita(4)", "cascade", 8),
         ("threshold(3)", "gridworld", 8),
-        ("gridworld(4)", "gridworld", 6),
+        ("gridworld(3)", "gridworld", 6),
         ("dyck(pairs=1, depth=3)", "dyck", 10),
     ],
 )
@@ -110,11 +107,32 @@ def test_an_answer_that_no_longer_leads_alone_has_changed() -> None:
     assert not changed(tied, tied).any()
 
 
+@pytest.mark.parametrize(
+    ("spec", "method"), [("parity", "log"), ("symmetric(3)", "log"), ("gridworld(3)", "gridworld")]
+)
+@pytest.mark.parametrize("length", [3, 5])
+def test_a_model_is_built_for_words_that_need_all_of_it(spec: str, method: str, length: int) -> None:
+    """Doubling covers 4 or 8 letters, and a walk must be able to cross its corridor and come back."""
+    built = compile(spec, length, method)
+    assert built.certificate.exact_length > length
+    changed = effects(built.model, all_words(built), among=wires_in_weights(built.model))
+    assert all(part > 0 for part in changed.values())
+
+
+def test_states_that_no_word_leads_to_make_no_wires() -> None:
+    lost = zoo.random(3, letters=2, seed=18)
+    assert len(lost.reachable()) == 2
+    built = compile(lost, 8)
+    assert (built.certificate.layers, verify(built).wrong) == (1, 0)
+    changed = effects(built.model, all_words(built), among=wires_in_weights(built.model))
+    assert all(part > 0 for part in changed.values())
+
+
 @pytest.mark.parametrize(("spec", "method", "idle"), [("parity", "log", 2), ("gridworld(7)", "gridworld", 23)])
-def test_wires_that_are_not_found_are_idle(spec: str, method: str, idle: int) -> None:
-    """Words may be too short for all of a construction; what was found suffices on every word."""
+def test_wires_that_shorter_words_do_not_need_are_idle_on_them(spec: str, method: str, idle: int) -> None:
+    """What was found suffices on every word of that length."""
     built = compile(spec, 5, method)
-    words, there = all_words(built), wires_in_weights(built.model)
+    words, there = all_words(built, 5), wires_in_weights(built.model)
     found = [wire for wire, changed in effects(built.model, words).items() if changed > 0]
     assert set(found) <= set(there)
     assert len(there) - len(found) == idle
@@ -150,6 +168,8 @@ def test_wires_that_do_not_exist_and_models_without_any_are_named() -> None:
         wiring.cut([Wire(Site("hook_resid_mid"), wiring.readers[0])])
     with pytest.raises(InputError, match=r"reads before blocks.1.hook_mlp_out writes"):
         wiring.cut([Wire(Site("blocks.1.hook_mlp_out"), wiring.readers[0])])
+    with pytest.raises(InputError, match="no layers"):
+        Wiring(compile("cyclic(1)", 4, "cascade").model)
     with pytest.raises(InputError, match="no sum of what was written"):
         Wiring(
             Transformer(

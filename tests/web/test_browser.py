@@ -181,6 +181,7 @@ def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: A
     page.locator(".matrix td").first.focus()
     page.keyboard.press("ArrowDown")
     assert "additive on reverse: seeds 0.950, 0.950" in page.locator(".readout").first.inner_text()
+    assert "quick run" in page.locator(".message").inner_text()
     page.select_option("#lineage-host", "block")
     assert page.locator(".matrix tbody tr").count() == 1
     watched.shown("lineage")

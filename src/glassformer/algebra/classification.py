@@ -132,7 +132,8 @@ def classify(
     if hardness.of_circuits is None:
         notes.append(f"the class is not decided by the first {len(found.masks):,} images of the states")
     plain = within_limits(
-        lambda watch: tabulated(holonomy(machine, watch), watch), "no cascade, but Theorem 1 holds for every machine"
+        lambda watch: tabulated(holonomy(machine.trim(), watch), watch),
+        "no cascade, but Theorem 1 holds for every machine",
     )
     cascade = within_limits(lambda watch: less_deep(plain, watch), "no level was merged") if plain and merge else plain
     elements = within_limits(lambda watch: monoid(judged, watch), "how many there are is left open")

@@ -19,11 +19,10 @@ def window(machine: Machine, length: int) -> int:
     It forgets them if, of any two states that can be reached, words of some length make one (a definite machine). Two
     states are still apart after k + 1 letters if some letter leads them to two that are so after k.
     """
-    reached = machine.reachable()
-    delta = np.searchsorted(reached, machine.delta[:, reached])
+    delta = machine.trim().delta
     if not all(_ends_in_one(letter) for letter in delta):
         return length  # most machines, at once
-    apart: Bool[np.ndarray, "state state"] = ~np.eye(len(reached), dtype=bool)
+    apart: Bool[np.ndarray, "state state"] = ~np.eye(delta.shape[1], dtype=bool)
     for letters in range(length):
         if not apart.any():
             return max(1, letters)

@@ -209,24 +209,35 @@ class Machine(Semiautomaton):
 
     def minimal(self) -> Machine:
         """The smallest machine with the same label for every word: reachable states, equivalent ones merged."""
-        reachable = self.reachable()
-        delta = np.searchsorted(reachable, self.delta[:, reachable])
-        labels = {label: i for i, label in enumerate(dict.fromkeys(self.outputs[q] for q in reachable))}
-        kind, classes = np.array([labels[self.outputs[q]] for q in reachable]), 0
+        made = self.trim()
+        labels = {label: i for i, label in enumerate(dict.fromkeys(made.outputs))}
+        kind, classes = np.array([labels[label] for label in made.outputs]), 0
         while kind.max() >= classes:  # Moore: split the classes that disagree on where a letter leads, until none does
             classes = kind.max() + 1
-            for row in delta:
+            for row in made.delta:
                 kind = np.unique(kind * len(kind) + kind[row], return_inverse=True)[1]
         first = np.sort(np.unique(kind, return_index=True)[1])  # one member of each class, in state order
         order = np.empty(len(first), dtype=np.intp)
         order[kind[first]] = np.arange(len(first))
-        members = reachable[first]
         return Machine(
-            states=tuple(self.states[q] for q in members),
+            states=tuple(made.states[q] for q in first),
             symbols=self.symbols,
-            delta=order[kind[delta[:, first]]],
-            start=int(order[kind[np.searchsorted(reachable, self.start)]]),
-            outputs=tuple(self.outputs[q] for q in members),
+            delta=order[kind[made.delta[:, first]]],
+            start=int(order[kind[made.start]]),
+            outputs=tuple(made.outputs[q] for q in first),
+        )
+
+    def trim(self) -> Machine:
+        """The same with the reachable states alone."""
+        reachable = self.reachable()
+        if len(reachable) == len(self.states):
+            return self
+        return Machine(
+            states=tuple(self.states[q] for q in reachable),
+            symbols=self.symbols,
+            delta=np.searchsorted(reachable, self.delta[:, reachable]),
+            start=int(np.searchsorted(reachable, self.start)),
+            outputs=tuple(self.outputs[q] for q in reachable),
         )
 
     def product(self, other: Semiautomaton, combine: Callable[[Label, Label], Label] = "{}|{}".format) -> Semiautomaton:

@@ -69,6 +69,7 @@ def lineage(
             read = translating.translating(translation, folder, cores(), watch)
     verdicts = [*family.verdicts(), *skips.verdicts(stacked), *(translating.verdicts(read) if read else [])]
     found = {
+        "quick": quick,
         "family": family.to_json(),
         "by_distance": family.by_distance,
         "skips": stacked.to_json(),

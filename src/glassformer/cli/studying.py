@@ -31,6 +31,7 @@ def evolve(
     """
     from dataclasses import asdict, replace
 
+    from glassformer.claims import find
     from glassformer.learn.cluster import cores
     from glassformer.nn.files import to_json
     from glassformer.studies.evolution import QUICK, Scale, measure, train_all, verdicts
@@ -42,7 +43,9 @@ def evolve(
     with progress_bar("measuring ") as advance:
         found = measure(scale, folder, learned, lambda what, count, of: advance(count, of, what))
     told = verdicts(found)
-    everything = {**found.to_json(), "claims": [asdict(verdict) for verdict in told]}
+    claimed = {claim.id: f"{claim.id}: {claim.claimed}" for claim in find(verdict.claim for verdict in told)}
+    told = [replace(verdict, claim=claimed[verdict.claim]) for verdict in told]
+    everything = {**found.to_json(), "quick": quick, "claims": [asdict(verdict) for verdict in told]}
     write_atomically(folder / "evolution.json", to_json(everything).encode())
     write_atomically(folder / "evolution.svg", found.draw().encode())
     if as_json:

@@ -157,7 +157,7 @@ def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
     if stack := stack_of(machine):
         depths["dyck"] = stack.layers
     try:
-        cascade = decompose(machine, watch=Watch(QUICK))
+        cascade = decompose(machine.trim(), watch=Watch(QUICK))
         depths["cascade"] = cascade.layers(length)
         programs["cascade"] = lambda machine, length: cascade_program(machine, length, cascade)
     except TooLargeError as error:

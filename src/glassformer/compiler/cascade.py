@@ -92,15 +92,16 @@ class Writer:
     """Writes the program of a cascade, level by level."""
 
     def __init__(self, cascade: Cascade, machine: Machine, length: int) -> None:
-        self.machine, self.length = machine, length
         walked = list(stops(cascade, machine.start))
         self.stops = [stop for stop, _ in walked]
         self.last = walked[-1][1] if walked else [(0, 0, letter) for letter in range(len(machine.symbols))]
         self.state_of = cascade.state_of
-        self.stream = Stream()
+        doubled = any(stop.rests for stop in self.stops)
+        length = 2 ** doubling(length) if doubled else length
+        self.machine, self.length, self.stream = machine, length, Stream()
         self.registers = [Registers(self.stream, stop, k + 1, length) for k, stop in enumerate(self.stops)]
         self.end = self.stream.register("state", len(machine.states), "the state after the letter")
-        memories, doubled = {r.memory for r in self.registers}, any(stop.rests for stop in self.stops)
+        memories = {r.memory for r in self.registers}
         self.sums, self.blocks = any(s.stages for s in self.stops), "the latest reset before" in memories
         layers = doubling(length) if doubled else int("the letter before" in memories)
         self.distances = [2**layer for layer in range(layers)]
@@ -371,9 +372,13 @@ class Writer:
 
 
 def cascade_program(machine: Machine, length: int, cascade: Cascade | None = None) -> Program:
-    """The program of Theorem 2 for words of up to `length` letters. The last token is the start token."""
-    cascade = cascade or decompose(machine)
-    program = Writer(cascade, machine, length).program()
+    """The program of Theorem 2 for words of up to `length` letters, or more. The last token is the start token.
+
+    States that no word leads to are left out of the cascade.
+    """
+    cascade = cascade or decompose(machine.trim())
+    program = Writer(cascade, machine.trim(), length).program()
+    program.answer_among(machine.reachable(), len(machine.states))
     layers = counted(len(program.blocks), "layer")
     if cascade.solvable:
         program.theorem = "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length"

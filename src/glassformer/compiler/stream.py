@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from glassformer.errors import InputError
@@ -187,6 +188,13 @@ class Program:
         """One more layer: these heads, then this MLP."""
         self.blocks.append((list(heads), mlp))
         refuse_if_too_large(self.parameters())
+
+    def answer_among(self, outputs: Integer[np.ndarray, " output"], count: int) -> None:
+        """Tell the answers that these outputs are of so many; the others never occur, and never lead."""
+        weight, constant = torch.zeros(self.stream.width, count).double(), torch.full((count,), -1.0).double()
+        weight[:, outputs], constant[outputs] = self.read_out.weight, self.read_out.constant
+        self.read_out = Form(weight, constant)
+        self.answers = replace(self.answers, outputs=torch.tensor(outputs)[self.answers.outputs])
 
     def parameters(self) -> int:
         """How many there are so far."""

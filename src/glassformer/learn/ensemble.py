@@ -77,11 +77,14 @@ def train(
     learned: dict[int, Learned] = {}
     for numbers in _alike(toys, samples):
         batch = _Batch([toys[i] for i in numbers], [seed + i for i in numbers])
-        losses = batch.train(steps, samples, rate, seed)
+
+        def partly(step: int, done: int = len(learned), more: int = len(numbers)) -> None:
+            tell(done + more * step // steps, len(toys))
+
+        losses = batch.train(steps, samples, rate, seed, partly)
         for k, i in enumerate(numbers):
             n, m = toys[i].features, toys[i].hidden
             learned[i] = Learned(toys[i], batch.W[k, :m, :n].clone(), batch.b[k, :n, 0].clone(), float(losses[k]))
-        tell(len(learned), len(toys))
     return [learned[i] for i in range(len(toys))]
 
 
@@ -113,7 +116,9 @@ class _Batch:
             self.importance[k, : toy.features, 0] = toy.decay ** torch.arange(toy.features)
             self.rarity[k, : toy.features] = 1 / (1 - toy.sparsity)
 
-    def train(self, steps: int, samples: int, rate: float, seed: int) -> Float[Tensor, " toy"]:
+    def train(
+        self, steps: int, samples: int, rate: float, seed: int, tell: Callable[[int], None]
+    ) -> Float[Tensor, " toy"]:
         """All steps; the mean loss of the last tenth."""
         adams, losses = [_Adam(self.W), _Adam(self.b)], torch.zeros(len(self.W))
         chance, last = torch.Generator(), max(1, steps // 10)
@@ -123,6 +128,7 @@ class _Batch:
             now = rate * (1 + torch.cos(torch.tensor(torch.pi * step / steps)).item()) / 2
             for adam, gradient in zip(adams, gradients, strict=True):
                 adam.step(gradient, now, step + 1)
+            tell(step + 1)
             if step >= steps - last:
                 losses += (apart.pow(2).mean(2) * self.importance[..., 0]).sum(1) / last
         return losses

@@ -48,6 +48,10 @@ class Wiring:
                 "this model normalises the stream itself, behind each part, or does not just add to it: what is read "
                 "is no sum of what was written, so there are no wires to cut"
             )
+        if not model.blocks:
+            raise InputError(
+                "this model has no layers: tokens go straight to the answers, and there are no wires to cut"
+            )
         self.model = model
         self.writers: list[Site] = [Site("hook_embed")] + [Site("hook_pos_embed")] * bool(model.pos_embed)
         self.readers: list[Site] = []

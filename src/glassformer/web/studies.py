@@ -57,7 +57,10 @@ SHAPES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 """What each file must hold: keys by name, or any text; lists of one kind; one of several."""
-MAY: Final[dict[str, dict[str, Any]]] = {"evolution": {"claims": VERDICTS}, "lineage": {"by_distance": {str: [float]}}}
+MAY: Final[dict[str, dict[str, Any]]] = {
+    "evolution": {"claims": VERDICTS, "quick": bool},
+    "lineage": {"by_distance": {str: [float]}, "quick": bool},
+}
 """And what it may."""
 
 

@@ -20,7 +20,7 @@ export function renderEvolution({ model, el }) {
     h("h3", {}, say(model, "evolutionLearned")),
     table([say(model, "model"), say(model, "right"), say(model, "guess")],
       Object.entries(found.learned).map(([name, { accuracy, guess }]) => [name, percent(accuracy), percent(guess)])),
-    found.claims ? verdicts(model, found.claims) : "");
+    found.claims ? verdicts(model, found.claims, found.quick) : "");
 }
 
 const QUESTIONS = { "its token": "itsToken", "the next token": "nextToken", "the masked token": "maskedToken" };

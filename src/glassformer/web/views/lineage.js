@@ -26,7 +26,7 @@ export function renderLineage({ model, el }) {
       gradients(model, found.skips.gradients),
       found.translating && lines(model, "bleu", "sentenceTokens", byNumber(found.translating.bleu), { evenly: true }),
     ].filter(Boolean)),
-    verdicts(model, found.verdicts),
+    verdicts(model, found.verdicts, found.quick),
   ]);
 }
 

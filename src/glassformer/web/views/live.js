@@ -102,7 +102,7 @@ function machineForm() {
     if (other && ["spec", "file"].includes(name)) model.set("without", []);
   };
   const field = (name, attributes) => h("label", {}, say(model, name === "spec" ? "machineSpec" : name), " ",
-    h("input", { id: name, name, value: model.get(name) ?? "", onchange: (event) => change(name, event.target.value), ...attributes }));
+    h("input", { id: name, name, value: model.get(name) ?? "", oninput: (event) => change(name, event.target.value), ...attributes }));
   const chosen = async (event) => {
     const file = event.target.files[0];
     if (!file) return;

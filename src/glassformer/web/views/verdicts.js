@@ -3,8 +3,8 @@
 import { h, table } from "./dom.js";
 import { say } from "./words.js";
 
-export function verdicts(model, found) {
+export function verdicts(model, found, quick) {
   const rows = found.map(({ claim, said, holds }) => [claim, said, say(model, holds ? "yes" : "no")]);
-  return h("div", {}, h("h3", {}, say(model, "verdicts")),
+  return h("div", {}, h("h3", {}, say(model, "verdicts")), quick ? h("p", { class: "message" }, say(model, "quickRun")) : "",
     h("div", { lang: "en" }, table([say(model, "claim"), say(model, "seen"), say(model, "holds")], rows, { class: "wrapped verdicts" })));
 }
