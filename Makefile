@@ -1,6 +1,7 @@
 # Two commands for everybody: `make demo` shows it, `make test` proves it. Both make their own environment.
 PYTHON ?= python3
 BIN := .venv/bin
+unexport PYTHONDONTWRITEBYTECODE # what is imported is compiled once, and what never is (most of it) never: --no-compile
 
 .PHONY: demo test lint bench site docs clean
 
@@ -43,7 +44,7 @@ docs: site .venv/ready-sae-lens
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e ".[dev]"
 	@touch $@
 
 .venv/ready-bench: .venv/ready

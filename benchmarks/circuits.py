@@ -2,12 +2,12 @@
 
     python benchmarks/circuits.py
 
-Every machine of the zoo that has a name of its own, built by doubling and by `auto` for 16 letters and shown 256 words,
-random and nasty ones. Known are the wires that the weights make, which nobody asked a word; over no other can anything
-be said, so that no other can be found. Each is cut alone, by zero, by its mean over words, and by what it says on
-another word; found are those without which some answer changes. Then wires are cut for good, from the logits down,
-until no more can be. What was found suffices if, with all else cut together, no answer changes. Models of more than
-100 wires, whose heads each read a stream of their own, are asked by zero alone.
+Every machine of the zoo that has a name of its own, built by doubling and by `auto` for 16 letters or more and shown
+256 words, random and nasty ones. Known are the wires that the weights make, which nobody asked a word; over no other
+can anything be said, so that no other can be found. Each is cut alone, by zero, by its mean over words, and by what it
+says on another word; found are those without which some answer changes. Then wires are cut for good, from the logits
+down, until no more can be. What was found suffices if, with all else cut together, no answer changes. Models of more
+than 100 wires, whose heads each read a stream of their own, are asked by zero alone.
 
 `--random N` asks the same of N random machines, by zero.
 """
@@ -25,14 +25,12 @@ from glassformer.measure.circuits import effects, prune, score, suffices, wires_
 from glassformer.measure.patching import KINDS
 
 LENGTH, WORDS, MOST_WIRES = 16, 256, 100
-FAR_WALLS = {"gridworld(20)": 40}
-"""Walls so far apart that, by Theorem 3, 16 letters need not all that is between them."""
 
 
-def scored(machine: Machine, length: int, method: str, kinds: Sequence[str]) -> dict[str, tuple[float, bool]]:
+def scored(machine: Machine, method: str, kinds: Sequence[str]) -> dict[str, tuple[float, bool]]:
     """For each way to look, the part of the known wires that is found, and whether what was found suffices."""
-    built = compile(machine, length, method)
-    words = built.tokens(chosen_words(built.machine, length, WORDS, seed=0))
+    built = compile(machine, LENGTH, method)
+    words = built.tokens(chosen_words(built.machine, built.certificate.exact_length, WORDS, seed=0))
     known, results = wires_in_weights(built.model), {}
     for kind in kinds if len(known) <= MOST_WIRES else ["zero"]:
         if kind == "pruned":
@@ -64,11 +62,10 @@ if __name__ == "__main__":
     for method in ("log", "auto"):
         if asked.random:
             drawn = (zoo.random(3 + seed % 6, letters=2 + seed % 2, seed=seed) for seed in range(asked.random))
-            summarised(f"random machines by {method}", [scored(each, LENGTH, method, ["zero"]) for each in drawn])
+            summarised(f"random machines by {method}", [scored(each, method, ["zero"]) for each in drawn])
             continue
         results = []
         for spec in specs:
             print(spec, end=" by ")
-            length = FAR_WALLS.get(spec, LENGTH) if method == "auto" else LENGTH
-            results.append(scored(machine(spec), length, method, [*KINDS, "pruned"]))
+            results.append(scored(machine(spec), method, [*KINDS, "pruned"]))
         summarised(f"built by {method}", results)

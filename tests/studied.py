@@ -23,7 +23,7 @@ def evolution() -> dict[str, Any]:
         changes={name: [{"1": 0.3, "2": 0.2}] * 2 for name in NAMES.values()},
         most=4.0,
     )
-    return {**found.to_json(), "claims": [vars(verdict) for verdict in verdicts(found)]}
+    return {**found.to_json(), "quick": False, "claims": [vars(verdict) for verdict in verdicts(found)]}
 
 
 def superposition() -> dict[str, Any]:

@@ -139,3 +139,10 @@ def test_a_model_that_changes_sequences_is_opened_too(shell: Shell) -> None:
     assert "is NAME=VALUE" in shell(*train, "--part", "score", code=2)[1]
     shell("train", "recall", "--kind", "rnn", "--steps", "1", "--width", "8", "--out", "recalling")
     assert "a Transformer is needed here" in shell("step", "recalling", "1", code=2)[1]
+
+
+def test_a_built_model_is_shown_words_of_the_length_that_it_is_for(shell: Shell) -> None:
+    shell("compile", "parity", "--length", "80", "--method", "log", "--out", "m")
+    assert shell.json("measure", "circuit", "m", "--words", "12")["recall"] == 1
+    said, _ = shell("measure", "circuit", "m", "--words", "12", "--length", "8")
+    assert "these are shorter: try --length 128" in said

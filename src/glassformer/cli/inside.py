@@ -347,14 +347,16 @@ def circuit(
     """Find the wires between parts that a model needs, by cutting each; beside the circuit known in a built one.
 
     Known are the wires that the weights make. Those that are there but not needed by these words are idle: then what
-    was found suffices, with all else cut. A built model is shown every word of the length if these are at most --words.
+    was found suffices, with all else cut. A built model is shown words of the length that it is for, or of 256 letters;
+    every one of them if these are at most --words.
     """
     from glassformer.measure.circuits import effects, score, suffices, wires_in_weights
     from glassformer.measure.circuits import prune as pruned
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
-    tokens = subject.rows(words, length, seed, text)
+    longest = subject.words_task.length if subject.is_built else 0
+    tokens = subject.rows(words, length or min(longest, 256) or None, seed, text)
     changes: dict[Wire, float] = {}
     with progress_bar("cutting") as advance:
         if prune:
@@ -388,6 +390,8 @@ def circuit(
         for wire in known:
             if wire not in found:
                 out.print(f"not found: {wire}")
+        if scored.recall < 1 and tokens.shape[1] <= longest:
+            out.print(f"the model is for words of {longest:,} letters, and these are shorter: try --length {longest}")
     rest = "changes no answer" if enough else "changes answers: more is needed than was found"
     out.print(f"to cut all other wires together {rest} ({len(tokens):,} words of {tokens.shape[1]} tokens)")
     return None

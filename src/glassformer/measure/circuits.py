@@ -1,9 +1,9 @@
 """Which wires does a model need? Cut each alone, or one after the other for good, and see whether the answers change.
 
 The weights of a built model tell which wires there are: what one part writes, another reads. This is the known circuit,
-and what an instrument finds can be set beside it, as precision and recall. A wire that is there may still be *idle*: a
-construction for any machine carries what this one, or words of this length, do not need. Then what was found should
-suffice: all else is cut together, and no answer changes.
+and what an instrument finds can be set beside it, as precision and recall. A wire that is there may still be *idle*,
+where words are shorter than those that a model is built for. Then what was found should suffice: all else is cut
+together, and no answer changes.
 """
 
 from __future__ import annotations
