@@ -108,11 +108,12 @@ def test_an_answer_that_no_longer_leads_alone_has_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "method"), [("parity", "log"), ("symmetric(3)", "log"), ("gridworld(3)", "gridworld")]
+    ("spec", "method"),
+    [("parity", "log"), ("symmetric(3)", "log"), ("gridworld(3)", "gridworld"), ("dihedral(4)", "cascade")],
 )
 @pytest.mark.parametrize("length", [3, 5])
 def test_a_model_is_built_for_words_that_need_all_of_it(spec: str, method: str, length: int) -> None:
-    """Doubling covers 4 or 8 letters, and a walk must be able to cross its corridor and come back."""
+    """Doubling covers 4 or 8 letters, a walk may cross its corridor and come back, every layer of a cascade has work."""
     built = compile(spec, length, method)
     assert built.certificate.exact_length > length
     changed = effects(built.model, all_words(built), among=wires_in_weights(built.model))

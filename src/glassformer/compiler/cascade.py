@@ -97,7 +97,8 @@ class Writer:
         self.last = walked[-1][1] if walked else [(0, 0, letter) for letter in range(len(machine.symbols))]
         self.state_of = cascade.state_of
         doubled = any(stop.rests for stop in self.stops)
-        length = 2 ** doubling(length) if doubled else length
+        least = 2 ** doubling(length) if doubled else 2 * cascade.layers(length) + 2  # shorter words need not all of it
+        length = max(length, least)
         self.machine, self.length, self.stream = machine, length, Stream()
         self.registers = [Registers(self.stream, stop, k + 1, length) for k, stop in enumerate(self.stops)]
         self.end = self.stream.register("state", len(machine.states), "the state after the letter")
