@@ -113,7 +113,7 @@ def test_an_answer_that_no_longer_leads_alone_has_changed() -> None:
 )
 @pytest.mark.parametrize("length", [3, 5])
 def test_a_model_is_built_for_words_that_need_all_of_it(spec: str, method: str, length: int) -> None:
-    """Doubling covers 4 or 8 letters, a walk may cross its corridor and come back, every layer of a cascade has work."""
+    """Doubling covers 4 or 8 letters, a walk may cross its corridor and come back, and all layers of a cascade work."""
     built = compile(spec, length, method)
     assert built.certificate.exact_length > length
     changed = effects(built.model, all_words(built), among=wires_in_weights(built.model))
