@@ -18,6 +18,7 @@ const page = h("main");
 let last = 0;
 let scored = "";
 let looked = "";
+const brought = {};
 
 function ask(path, body) {
   return told(fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
@@ -154,7 +155,7 @@ function placesForm() {
   const places = model.get("studies")?.[name] ?? [];
   if (places.length < 2) return "";
   return h("div", { class: "tools" }, h("label", {}, say(model, "place"), " ", h("select", { id: "place", onchange: (event) => bring(name, event.target.value) },
-    places.map((place) => h("option", { value: place, selected: place === model.get("place") }, place)))));
+    places.map((place) => h("option", { value: place, selected: place === brought[name] }, place)))));
 }
 
 // What is asked for while the page shows that it waits; what went wrong is said.
@@ -173,6 +174,7 @@ async function waited(answer, name) {
 }
 
 async function bring(name, place) {
+  brought[name] = place;
   model.set("place", place);
   await waited(() => told(fetch(`/studies/${place}`)), name);
 }
@@ -188,6 +190,7 @@ function need() {
   const places = model.get("studies")?.[name] ?? [];
   if (name === "machine" && !last) look();
   if (name === "approximation" && !model.get("approximation")) approximate();
+  if (brought[name]) model.set("place", brought[name]);
   if (places.length && !model.get(name)) bring(name, places.includes(model.get("place")) ? model.get("place") : places[0]);
 }
 
