@@ -124,7 +124,7 @@ def test_a_machine_of_one_state_is_built_too(method: str, letters: int) -> None:
 
 
 def test_a_refusal_tells_the_reason_of_the_method_that_was_asked_for() -> None:
-    counter = Machine(tuple(map(str, range(300))), ("+",), np.roll(np.arange(300), -1)[None])
+    counter = Machine(tuple(map(str, range(300))), ("0", "+"), np.stack([np.arange(300), np.roll(np.arange(300), -1)]))
     with pytest.raises(InputError, match=r"float16 would not be exact: .*; use dtype float32 or float64$"):
         compile(counter, 100, "cascade", "float16")
 
@@ -161,6 +161,14 @@ def test_the_parts_are_named() -> None:
 def test_a_level_remembers_no_more_than_it_must(spec: str, heads: list[list[str]]) -> None:
     told = describe((built := compile(spec, 20, "cascade")).model, built.certificate)
     assert [[head.does for head in layer.heads] for layer in told.layers] == heads
+    assert verify(built, words=30).wrong == 0
+
+
+@pytest.mark.parametrize(("spec", "rows"), [("divisible(5, base=10)", 5), ("dyck(pairs=2, depth=3)", 4 + 10 + 18 + 16)])
+def test_situations_that_do_the_same_and_lead_to_the_same_are_one(spec: str, rows: int) -> None:
+    """Two digits with the same remainder; brackets below an error."""
+    built = compile(spec, 20, "cascade")
+    assert f"and {rows} table rows; " in built.certificate.grows["width"]
     assert verify(built, words=30).wrong == 0
 
 

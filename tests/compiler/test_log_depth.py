@@ -24,7 +24,7 @@ by_doubling = partial(compile, method="log")
 def assert_within_bounds(built: Built) -> None:
     n, t = len(built.machine.states), built.certificate.exact_length
     bits = math.ceil(math.log2(t + 1))
-    assert built.certificate.layers == max(1, math.ceil(math.log2(window(built.machine, t)))) <= bits
+    assert built.certificate.layers == max(1, math.ceil(math.log2(window(built.machine, t) or 1))) <= bits
     assert built.certificate.heads <= 1
     assert built.certificate.width <= 2 * n + 4 * bits + 8
     assert built.certificate.mlp <= 4 * n * n + 4 * n
@@ -55,6 +55,16 @@ def test_a_machine_that_forgets_needs_no_longer_window_than_it_remembers(count: 
     assert built.certificate.layers == layers == classify(made, length=100).depth["log"]
     assert verify(built, words=30).wrong == 0
     assert compile(made, 100).certificate.layers == layers
+
+
+@pytest.mark.parametrize("spec", ["regex:(aa)*", "regex:a{3}", "random(9, letters=1, seed=3)"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_where_all_letters_do_the_same_the_position_tells_the_state(spec: str, dtype: str) -> None:
+    built = by_doubling(spec, 100, dtype=dtype)
+    assert window(built.machine, 100) == 0
+    assert (built.certificate.layers, built.certificate.heads, built.certificate.mlp) == (1, 0, 0)
+    assert verify(built, words=3).wrong == 0
+    assert compile(spec, 100).certificate.layers == 1 == classify(built.machine, length=100).depth["log"]
 
 
 def test_most_machines_remember_the_whole_word() -> None:

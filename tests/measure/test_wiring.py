@@ -1,9 +1,10 @@
 """Wires that are cut alone, and the circuits found by it beside those that built models are known to have."""
 
+import numpy as np
 import pytest
 import torch
 
-from glassformer.automata import zoo
+from glassformer.automata import Machine, zoo
 from glassformer.automata.words import chosen_words, every_word
 from glassformer.compiler import Built, compile, verify
 from glassformer.errors import InputError
@@ -116,17 +117,34 @@ def test_a_model_is_built_for_words_that_need_all_of_it(spec: str, method: str, 
     """Doubling covers 4 or 8 letters, a walk may cross its corridor and come back, and all layers of a cascade work."""
     built = compile(spec, length, method)
     assert built.certificate.exact_length > length
-    changed = effects(built.model, all_words(built), among=wires_in_weights(built.model))
-    assert all(part > 0 for part in changed.values())
+    assert_every_wire_is_found(built)
 
 
 def test_states_that_no_word_leads_to_make_no_wires() -> None:
-    lost = zoo.random(3, letters=2, seed=18)
-    assert len(lost.reachable()) == 2
-    built = compile(lost, 8)
+    lost = Machine(("even", "odd", "lost"), ("0", "1"), np.array([[0, 1, 2], [1, 0, 1]]))
+    built = compile(lost, 8, "cascade")
     assert (built.certificate.layers, verify(built).wrong) == (1, 0)
+    assert_every_wire_is_found(built)
+
+
+def assert_every_wire_is_found(built: Built) -> None:
     changed = effects(built.model, all_words(built), among=wires_in_weights(built.model))
+    assert changed
     assert all(part > 0 for part in changed.values())
+
+
+@pytest.mark.parametrize("method", ["log", "auto"])
+def test_letters_that_all_do_the_same_make_no_wire_but_that_of_the_position(method: str) -> None:
+    built = compile(zoo.random(3, letters=2, seed=18), 8, method)
+    assert [str(wire) for wire in wires_in_weights(built.model)] == ["hook_pos_embed → blocks.0.hook_resid_post"]
+    assert_every_wire_is_found(built)
+
+
+def test_situations_that_lead_to_the_same_make_no_wires_to_tell_them_apart() -> None:
+    """Both tiles turn alike under the letter that resets, so that it need not know which of them it left."""
+    built = compile(Machine(("0", "1", "2"), ("a", "b"), np.array([[2, 0, 0], [0, 2, 1]])), 8, "cascade")
+    assert verify(built).wrong == 0
+    assert_every_wire_is_found(built)
 
 
 @pytest.mark.parametrize(("spec", "method", "idle"), [("parity", "log", 2), ("gridworld(7)", "gridworld", 23)])

@@ -17,9 +17,12 @@ def window(machine: Machine, length: int) -> int:
     """How many of the last letters tell the state of a word: all of them, or fewer if the machine forgets the others.
 
     It forgets them if, of any two states that can be reached, words of some length make one (a definite machine). Two
-    states are still apart after k + 1 letters if some letter leads them to two that are so after k.
+    states are still apart after k + 1 letters if some letter leads them to two that are so after k. Where all letters
+    do the same, none is needed: the length of the word tells the state.
     """
     delta = machine.trim().delta
+    if (delta == delta[0]).all():
+        return 0
     if not all(_ends_in_one(letter) for letter in delta):
         return length  # most machines, at once
     apart: Bool[np.ndarray, "state state"] = ~np.eye(delta.shape[1], dtype=bool)

@@ -1,9 +1,9 @@
 """Theorem 2: every machine by its cascade; if it is solvable, in a depth that does not grow with the length.
 
 The stream follows the cascade from the top level down. On each level it knows the *situation*: the set of states P that
-the levels above left before this letter, the set P′ that they leave after it, and the letter. The situation says what
-the letter does on this level: multiply by a group element, or reset. What is still unknown is the tile of P before the
-letter, and that is what the layers of the level find:
+the levels above left before this letter, the set P′ that they leave after it, and the letter; or as much of that as
+makes a difference. The situation says what the letter does on this level: multiply by a group element, or reset. What
+is still unknown is the tile of P before the letter, and that is what the layers of the level find:
 
     a flat sum    for each abelian layer of the group: counts modulo m of all letters before this one
     doubling      for what is left of a group that is not solvable: Theorem 1, in layers that double the window
@@ -31,7 +31,7 @@ from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
 from glassformer.compiler.instructions import Clock
 from glassformer.compiler.log_depth import compose
-from glassformer.compiler.stops import Stop, stops
+from glassformer.compiler.stops import Stop, way_down
 from glassformer.compiler.stream import Answers, Head, Program, Register, Stream, Units
 from glassformer.compiler.turning import moved, reversed_moves
 from glassformer.wording import counted
@@ -92,9 +92,8 @@ class Writer:
     """Writes the program of a cascade, level by level."""
 
     def __init__(self, cascade: Cascade, machine: Machine, length: int) -> None:
-        walked = list(stops(cascade, machine.start))
-        self.stops = [stop for stop, _ in walked]
-        self.last = walked[-1][1] if walked else [(0, 0, letter) for letter in range(len(machine.symbols))]
+        self.way = way_down(cascade, machine.start)
+        self.stops, self.last = self.way.stops, self.way.last
         self.state_of = cascade.state_of
         doubled = any(stop.rests for stop in self.stops)
         least = 2 ** doubling(length) if doubled else 2 * cascade.layers(length) + 2  # shorter words need not all of it
@@ -114,7 +113,9 @@ class Writer:
         reached, each = sorted({*self.last_states()}), np.eye(len(self.machine.states))
         program = Program(
             self.stream,
-            tokens=self.stream.into(dict(self.entry(0))),
+            tokens=self.stream.into(
+                {register: matrix[[*self.way.entered, -1]] for register, matrix in self.entry(0).items()}
+            ),
             positions=self.clock.table(),
             read_out=self.stream.form({self.end: each}),
             answers=Answers(torch.tensor(reached), self.stream.into({self.end: each[reached]})),

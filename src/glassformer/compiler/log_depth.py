@@ -4,10 +4,13 @@ Below layer l the stream at position t holds the map of the last 2^l letters: wh
 One head looks 2^l back and fetches the map of the 2^l letters before; the MLP composes the two. The start token
 holds the identity, and everything before the start is the start token, so after ⌈log₂ T⌉ layers every position
 knows the map of its whole prefix: also of words of 2^⌈log₂ T⌉ letters, for which the model therefore is. A machine that
-forgets all but the last k letters needs no longer window than k, for words of any length.
+forgets all but the last k letters needs no longer window than k, for words of any length; where all letters do the
+same, the window is empty, and positions know the state.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 import torch
@@ -19,6 +22,8 @@ from glassformer.compiler.points import fewest_points
 from glassformer.compiler.stream import Answers, Form, Program, Register, Stream, Units, refuse_if_too_large
 from glassformer.wording import counted
 
+THEOREM: Final = "Theorem 1: every semiautomaton, in logarithmic depth"
+
 
 def parameters_at_least(points: int, length: int, layers: int) -> int:
     """The weights of all MLPs and of the position table, which are nearly all there are."""
@@ -28,9 +33,11 @@ def parameters_at_least(points: int, length: int, layers: int) -> int:
 
 def log_depth(machine: Machine, length: int) -> Program:
     """The program of Theorem 1 for words of up to `length` letters, or more. The last token is the start token."""
+    letters = window(machine, length)
+    if not letters:
+        return by_position(machine, length)
     points = fewest_points(machine)
     n = points.moves.shape[1]
-    letters = window(machine, length)
     distances = [2**layer for layer in range((letters - 1).bit_length())]
     length = max(length, 2 ** len(distances))
     letters = window(machine, length)
@@ -49,7 +56,7 @@ def log_depth(machine: Machine, length: int) -> Program:
         positions=clock.table(),
         read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
         answer_is="the state whose place is nearest",
-        theorem="Theorem 1: every semiautomaton, in logarithmic depth",
+        theorem=THEOREM,
         because=because(letters, length, len(distances)),
         grows={
             "width": f"2n + 3⌈log₂ T⌉ or little more, for n = {counted(n, 'point')}",
@@ -62,6 +69,30 @@ def log_depth(machine: Machine, length: int) -> Program:
         program.block(clock.attend_back(distance, now, past), mlp=composition)
     if not distances:
         program.block()  # one letter tells everything: there is nothing to compose
+    return program
+
+
+def by_position(machine: Machine, length: int) -> Program:
+    """The program for a machine whose letters all do the same: the state after p letters stands at position p."""
+    reached = machine.reachable()
+    refuse_if_too_large((length + 1) * len(reached))
+    stream, each = Stream(), np.eye(len(reached))
+    state = stream.register("state", len(reached), "the state after the letter")
+    passed = np.append(machine.start, machine.run(np.zeros(length, dtype=np.int64)))
+    program = Program(
+        stream,
+        tokens=torch.zeros(len(machine.symbols) + 1, stream.width).double(),
+        tokens_hold="nothing: all letters do the same",
+        positions=stream.into({state: each[np.searchsorted(reached, passed)]}),
+        read_out=stream.form({state: each}),
+        answers=Answers(torch.arange(len(reached)), stream.into({state: each})),
+        answer_is="the state",
+        theorem=THEOREM,
+        because="all letters do the same, so that the position tells the state",
+        grows={"width": f"{counted(len(reached), 'state')}, for any T", "mlp": "none"},
+    )
+    program.answer_among(reached, len(machine.states))
+    program.block()  # there is nothing to read
     return program
 
 

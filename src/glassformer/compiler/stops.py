@@ -1,12 +1,13 @@
 """The way down a cascade: on each level the situations that can occur, and the situations on the next level.
 
 A situation is what the levels above leave: the set of states P before a letter, the set P′ after it, and the letter.
+Those that do the same on their level, and lead to the same on the next, are one for a transformer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -30,7 +31,8 @@ class Stop:
     """
 
     level: Level
-    situations: list[Situation]
+    situations: list[set[Situation]]
+    """Each with all that are one with it."""
     row: list[int]
     """The row of the level's table for each situation; −1 where P′ is not on the level."""
     on: list[int]
@@ -70,8 +72,8 @@ class Stop:
         """
         asks = {i for i, leads in enumerate(self.leads) if len(set(leads)) > 1}
         resets = {i for i in range(len(self.situations)) if self.target(i)}
-        asked = {self.situations[i][0] for i in asks}
-        left_as_they_are = {new for i, (_, new, _) in enumerate(self.situations) if i not in resets}
+        asked = {old for i in asks for old, _, _ in self.situations[i]}
+        left_as_they_are = {new for i, some in enumerate(self.situations) if i not in resets for _, new, _ in some}
         if not asks:
             return "nothing"
         if not asked & left_as_they_are:
@@ -91,8 +93,53 @@ class Stop:
         return int(self.level.component[row]), int(self.level.moves[row, 0])
 
 
-def stops(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation]]]:
-    """Each level with its situations, and the situations on the next level; below the last, only P′ counts."""
+@dataclass(frozen=True)
+class Way:
+    """All levels on the way down."""
+
+    entered: list[int]
+    """The situation on the first level for each letter."""
+    stops: list[Stop]
+    last: list[Situation]
+    """The situations below the last level, where only P′ counts."""
+
+
+def way_down(cascade: Cascade, start: int) -> Way:
+    """The way of every letter, with as few situations as there can be on each level."""
+    walked = list(_walked(cascade, start))
+    letters = len(cascade.machine.symbols)
+    last = walked[-1][1] if walked else [(0, 0, letter) for letter in range(letters)]
+    became, found = list(range(len(last))), list[Stop]()
+    for stop, _ in reversed(walked):
+        merged, became = _merged(stop, became)
+        found.append(merged)
+    return Way(became, found[::-1], last)
+
+
+def _merged(stop: Stop, ahead: Sequence[int]) -> tuple[Stop, list[int]]:
+    """The stop when situations on the next level have become others, and which of its own each has become."""
+    leads = [[ahead[there] for there in each] for each in stop.leads]
+    alike: dict[object, list[int]] = {}
+    for i, each in enumerate(leads):
+        turns = tuple(stop.element(i, part) for part in range(len(stop.level.components)))
+        goes = (stop.on[i], *each) if len(set(each)) > 1 else each[0]
+        alike.setdefault((turns, stop.target(i), goes), []).append(i)
+    became = [0] * len(leads)
+    for number, some in enumerate(alike.values()):
+        for i in some:
+            became[i] = number
+    first = [some[0] for some in alike.values()]
+    return replace(
+        stop,
+        situations=[set().union(*(stop.situations[i] for i in some)) for some in alike.values()],
+        row=[stop.row[i] for i in first],
+        on=[stop.on[i] for i in first],
+        leads=[leads[i] for i in first],
+    ), became
+
+
+def _walked(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation]]]:
+    """Each level with its situations, and the situations on the next level."""
     coordinates = cascade.coordinates(start)
     situations: list[Situation] = [(0, 0, letter) for letter in range(len(cascade.machine.symbols))]
     for k, level in enumerate(cascade.levels):
@@ -111,5 +158,5 @@ def stops(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation]]
             rows.append(row)
             among = (i for i, component in enumerate(level.components) if old in component.members)
             on.append(next(among) if cascade.level_of[old] == k else -1)
-        yield Stop(level, situations, rows, on, leads, coordinates[k]), list(below)
+        yield Stop(level, [{each} for each in situations], rows, on, leads, coordinates[k]), list(below)
         situations = list(below)
