@@ -9,7 +9,7 @@ says on another word; found are those without which some answer changes. Then wi
 down, until no more can be. What was found suffices if, with all else cut together, no answer changes. Models of more
 than 100 wires, whose heads each read a stream of their own, are asked by zero alone.
 
-`--random N` asks the same of N random machines, by zero.
+`--random N` asks the same of N random machines of 2 to 8 states and 1 to 3 letters, by zero.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ if __name__ == "__main__":
     specs = list(SPECIMENS)[:1] if asked.quick else list(SPECIMENS)
     for method in ("log", "auto"):
         if asked.random:
-            drawn = (zoo.random(3 + seed % 6, letters=2 + seed % 2, seed=seed) for seed in range(asked.random))
+            drawn = (zoo.random(2 + seed % 7, letters=1 + seed // 7 % 3, seed=seed) for seed in range(asked.random))
             moving = [each for each in drawn if len(each.reachable()) > 1]  # others have one answer, and no layers
             summarised(f"random machines by {method}", [scored(each, method, ["zero"]) for each in moving])
             continue

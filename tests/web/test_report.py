@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from glassformer.automata import machine
-from glassformer.compiler import compile
 from glassformer.studies import explaining
 from glassformer.studies.explaining import Scale, explain
-from glassformer.studies.looking import built_seen, class_seen
 from glassformer.web.bundle import VIEWS, script
 from glassformer.web.page import report_page
 from shell import Shell
@@ -67,29 +65,6 @@ def test_every_word_is_said_by_some_view() -> None:
     views = re.sub(r'(?:\.(?:get|set)|has|id:|class:|name:)\s*\(?"\w+"', "", views)  # names of values, not of words
     said = set(re.findall(r'"(\w+)"', views)) | set(re.findall(r"^  (\w+): \{ render", views, re.MULTILINE))
     assert known - said == set()
-
-
-@pytest.mark.parametrize(
-    ("spec", "method"),
-    [
-        ("parity", "auto"),
-        ("regex:(ab)*", "log"),
-        ("gridworld(4)", "auto"),
-        ("dyck(pairs=2, depth=2)", "dyck"),
-        ("symmetric(5)", "cascade"),
-        ("regex:(a|b)*abb", "cascade"),
-        ("regex:(a|b)*abb", "log"),
-        ("dyck(pairs=1, depth=3)", "dyck"),
-    ],
-)
-def test_what_python_says_of_machines_and_models_is_said_in_korean_too(spec: str, method: str) -> None:
-    patterns = re.findall(r"^  \[/(\^.+?\$)/,", (VIEWS / "told.ko.js").read_text(), re.MULTILINE)
-    assert len(patterns) > 40
-    built, classified = built_seen(compile(machine(spec), 16, method)), class_seen(machine(spec), spec, 16)
-    said = [classified["theorem"], classified["assumes"], built["theorem"], *built["why"].split("; ")]
-    said += [*built["margins"], *(part for words in built["margins"].values() for part in words.split("; "))]
-    said += [words for part in built["parts"] for words in (*part["heads"], part["mlp"]) if words]
-    assert [words for words in said if not any(re.search(pattern, words) for pattern in patterns)] == []
 
 
 def test_every_stage_adds_to_what_is_known(tmp_path: Path) -> None:

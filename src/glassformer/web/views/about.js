@@ -15,9 +15,14 @@ export function renderClass({ model, el }) {
     h("p", {}, groups ? say(model, "groups", { groups }) : say(model, "noGroups")),
     found.monoid_size && h("p", {}, say(model, "monoid", { count: found.monoid_size.toLocaleString() })),
     h("p", {}, say(model, "depth", { length: found.length, depths })),
-    ...found.notes.map((note) => h("p", { class: "note" }, note)),
-    found.drawing && h("details", {}, h("summary", {}, say(model, "cascade")), drawing(found.drawing, say(model, "cascade"))),
+    ...found.notes.map((note) => h("p", { class: "note" }, retell(model, note))),
+    found.drawing && h("details", {}, h("summary", {}, say(model, "cascade")), drawing(inWords(model, found.drawing), say(model, "cascade"))),
   ].filter(Boolean));
+}
+
+// A drawing with its words in the reader's language; they are escaped, and stay so.
+function inWords(model, svg) {
+  return svg.replace(/>([^<>]+)<\/text>/g, (_, words) => `>${retell(model, words)}</text>`);
 }
 
 export function renderBuilt({ model, el }) {

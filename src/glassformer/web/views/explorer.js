@@ -71,7 +71,7 @@ function compose(model, el, form) {
     el.replaceChildren(...[
       heading(model),
       form,
-      model.get("message") && h("p", { class: "message", role: "alert" }, commands(model.get("message"))),
+      model.get("message") && h("p", { class: "message", role: "alert" }, commands(say(model, "failed", { message: retell(model, model.get("message")) }))),
       model.get("unfinished") && h("p", { class: "message" }, say(model, "unfinished")),
       ...(shown === "machine" ? machineSections(model, view, section) : [section(say(model, shown), study(model, shown, view))]),
       model.get("live") === false && h("p", { class: "note" }, commands(say(model, "fixed"))),

@@ -53,7 +53,7 @@ async function look(path = "/api/look") {
     const deepest = Math.max(found.built.run.heads.length, found.trained?.run.heads.length ?? 0);
     if (model.get("layer") >= deepest) model.set("layer", 0);
   } catch (error) {
-    if (mine === last) model.set("message", say(model, "failed", { message: error.message }));
+    if (mine === last) model.set("message", error.message);
   }
   model.save_changes();
   if (mine === last) working(false);
@@ -167,7 +167,7 @@ async function waited(answer, name) {
     model.set(name, await answer());
   } catch (error) {
     model.set(name, null);
-    model.set("message", say(model, "failed", { message: error.message }));
+    model.set("message", error.message);
   }
   model.set("waiting", false);
   model.save_changes();
@@ -195,7 +195,7 @@ function need() {
 }
 
 function fail(message) {
-  model.set("message", say(model, "failed", { message }));
+  model.set("message", message);
   model.save_changes();
 }
 
