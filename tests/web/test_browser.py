@@ -114,6 +114,41 @@ def test_a_link_brings_everything_back_in_both_languages_light_and_dark(browser:
     watched.is_quiet(server.url)
 
 
+def test_back_takes_back_what_was_asked_for_and_not_where_one_looked(browser: Any, server: Server) -> None:
+    watched = Watched(browser)
+    page = watched.page
+    page.goto(f"{server.url}/#spec=parity&word=0110")
+    page.wait_for_selector("canvas.attention")
+    page.locator(".strip td").nth(2).click()
+    linked(page, "position=2")
+    page.fill("#spec", "cyclic(3)")
+    page.fill("#word", "0111")
+    page.click("#show")
+    page.wait_for_function("() => document.querySelector('h2')?.innerText === 'The machine: cyclic(3)'")
+    page.click("#view-approximation")
+    linked(page, "view=approximation")
+    page.go_back()
+    page.wait_for_function("() => document.querySelector('h2')?.innerText === 'The machine: cyclic(3)'")
+    page.go_back()
+    page.wait_for_function("() => document.querySelector('h2')?.innerText === 'The machine: parity'")
+    assert page.locator("#word").input_value() == "0110"
+    linked(page, "position=2")
+    page.go_forward()
+    page.wait_for_function("() => document.querySelector('h2')?.innerText === 'The machine: cyclic(3)'")
+    watched.is_quiet(server.url)
+
+
+def test_what_is_open_stays_open_in_the_other_language(browser: Any, server: Server) -> None:
+    page = Watched(browser).page
+    page.goto(f"{server.url}/#spec=parity")
+    page.wait_for_selector("canvas.attention")
+    assert "start token all the rest" in page.locator("section", has=page.locator("#layer")).inner_text()
+    page.locator("details summary").first.click()
+    page.select_option("#language", "ko")
+    assert page.locator("details[open]").count() == 1
+    assert page.locator("details").first.get_attribute("open") is not None
+
+
 def test_mistakes_and_uploads_are_answered_on_the_page(browser: Any, server: Server, tmp_path: Path) -> None:
     watched = Watched(browser)
     page = watched.page
@@ -183,6 +218,7 @@ def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: A
     page.click("#view-lineage")
     page.get_by_role("button", name="reverse").click()
     assert page.locator(".matrix tbody th").first.inner_text() == "<i>dot</i>"
+    linked(page, "sorted=reverse")
     page.locator(".matrix td").first.focus()
     page.keyboard.press("ArrowDown")
     assert "additive on reverse: seeds 0.950, 0.950" in page.locator(".readout").first.inner_text()

@@ -67,6 +67,7 @@ function compose(model, el, form) {
   const shown = model.get("view") ?? "machine";
   el.classList.add("glassformer");
   el.lang = model.get("language");
+  const opened = [...el.querySelectorAll("details")].map(({ open }) => open);
   keepingFocus(el, () => {
     el.replaceChildren(...[
       heading(model),
@@ -77,6 +78,7 @@ function compose(model, el, form) {
       model.get("live") === false && h("p", { class: "note" }, commands(say(model, "fixed"))),
     ].filter(Boolean));
     for (const each of views) each.draw();
+    el.querySelectorAll("details").forEach((each, i) => each.toggleAttribute("open", opened[i] ?? false));
   });
   return views;
 }
@@ -146,6 +148,7 @@ function controls({ model, el }) {
       model.get("live") !== false && h("button", { id: "restore", disabled: !silent.length, onclick: () => mute([]) }, say(model, "restore"))),
     silent.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: silent.map(([l, k]) => `${l}.${k}`).join(", ") })),
     part?.heads[head] && h("p", {}, say(model, "does", { words: retell(model, part.heads[head]) })),
+    part?.heads[head] === "flat sum" && h("p", { class: "note" }, say(model, "flatSum")),
     part?.mlp && h("p", {}, say(model, "mlp", { words: retell(model, part.mlp) })),
   ].filter(Boolean));
 }

@@ -51,25 +51,34 @@ function gradients(model, told) {
 function family(model, rows) {
   const hosts = [...new Set(rows.map(({ host }) => host))];
   const place = h("div");
-  const state = { host: hosts[0], measure: "accuracy", sorted: null, at: null };
+  const state = {
+    host: hosts.includes(model.get("host")) ? model.get("host") : hosts[0],
+    measure: MEASURES[model.get("measure")] ? model.get("measure") : "accuracy",
+    sorted: model.get("sorted") || null,
+  };
+  const keep = () => {
+    for (const [name, value] of Object.entries(state)) model.set(name, value);
+    model.save_changes();
+  };
   const choose = (name, words, options) => h("label", {}, say(model, words), " ", h("select", { id: `lineage-${name}`, onchange: (event) => {
-    Object.assign(state, { [name]: event.target.value, sorted: null, at: null });
+    Object.assign(state, { [name]: event.target.value, sorted: null });
+    keep();
     draw();
-  } }, options.map(([value, key]) => h("option", { value }, say(model, key)))));
+  } }, options.map(([value, key]) => h("option", { value, selected: value === state[name] }, say(model, key)))));
   const readout = h("p", { class: "readout", "aria-live": "polite" }, say(model, "readTable"));
   const tell = (row) => (readout.textContent = row ? say(model, "memberRead", {
     member: row.member, task: row.task, seeds: row.seeds.map((value) => value.toFixed(3)).join(", "), width: row.width,
     tests: Object.entries(row.tests).map(([name, value]) => `${name} ${value.toFixed(3)}`).join(", ") || "–",
     reached: row.reached === null ? say(model, "notReached") : say(model, "reachedAfter", { steps: row.reached }), seconds: number(row.seconds),
   }) : say(model, "readTable"));
-  const draw = () => place.replaceChildren(matrix(model, rows.filter(({ host }) => host === state.host), state, draw, tell));
+  const draw = () => place.replaceChildren(matrix(model, rows.filter(({ host }) => host === state.host), state, () => (keep(), draw()), tell));
   draw();
   return h("div", {}, h("div", { class: "tools" },
     choose("host", "host", hosts.map((host) => [host, HOSTS[host] ?? "hostBlock"])),
     choose("measure", "measure", Object.entries(MEASURES).map(([name, { words }]) => [name, words]))), place, readout);
 }
 
-function matrix(model, rows, state, draw, tell) {
+function matrix(model, rows, state, changed, tell) {
   const { shown, smaller } = MEASURES[state.measure];
   const tasks = [...new Set(rows.map(({ task }) => task))];
   const of = (member, task) => rows.find((row) => row.member === member && row.task === task);
@@ -77,7 +86,7 @@ function matrix(model, rows, state, draw, tell) {
   const known = rows.map(value).filter((each) => each !== null);
   const most = Math.max(1e-9, ...known);
   let members = [...new Set(rows.map(({ member }) => member))];
-  if (state.sorted) {
+  if (tasks.includes(state.sorted)) {
     const worst = smaller ? Infinity : -Infinity;
     const key = (member) => value(of(member, state.sorted)) ?? worst;
     members = members.map((member) => [member, key(member)]).sort((a, b) => (smaller ? a[1] - b[1] : b[1] - a[1])).map(([member]) => member);
@@ -86,7 +95,7 @@ function matrix(model, rows, state, draw, tell) {
     h("th", { scope: "col", "aria-sort": state.sorted === task ? (smaller ? "ascending" : "descending") : undefined },
       h("button", { class: "small", title: say(model, "sort"), onclick: () => {
         state.sorted = state.sorted === task ? null : task;
-        draw();
+        changed();
       } }, state.sorted === task ? `${task} ▾` : task))));
   const cell = (member, task, i, j) => {
     const row = of(member, task);

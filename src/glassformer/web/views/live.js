@@ -93,6 +93,7 @@ function fields() {
   const focused = document.activeElement?.id;
   form.replaceChildren(h("nav", { class: "tabs", "aria-label": say(model, "views") }, VIEWS.map(tab)), below());
   if (focused) document.getElementById(focused)?.focus();
+  working(page.getAttribute("aria-busy") === "true");
 }
 
 function machineForm() {
@@ -199,7 +200,16 @@ function fail(message) {
   model.save_changes();
 }
 
-for (const name of Object.keys(LINKED)) model.on(`change:${name}`, () => history.replaceState(null, "", toLink(model)));
+// What one asks for is a step that Back takes back; where one looks in it is not.
+const STEPS = ["view", "place", "spec", "method", "length", "word", "function", "d", "n", "cells"];
+const step = () => STEPS.map((name) => `${model.get(name) ?? ""}`).join("\n");
+let [taken, linked] = [null, ""];
+model.on("change", () => {
+  const link = toLink(model);
+  if (link === linked) return;
+  history[taken !== null && taken !== step() ? "pushState" : "replaceState"](null, "", link);
+  [taken, linked] = [step(), link];
+});
 for (const name of ["language", "view", "studies", "zoo", "word", "place"]) model.on(`change:${name}`, fields);
 model.on("change:without", () => look());
 model.on("change:view", need);
@@ -207,6 +217,7 @@ model.on("change:studies", need);
 addEventListener("hashchange", () => {
   for (const [name, value] of Object.entries(fromLink(location.hash))) model.set(name, value);
   if (!VIEWS.includes(model.get("view"))) model.set("view", "machine");
+  [taken, linked] = [step(), toLink(model)];
   model.save_changes();
   fields();
   if (model.get("view") === "machine") look();

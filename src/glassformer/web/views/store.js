@@ -1,4 +1,4 @@
-// What the page knows, in the shape of anywidget's model: get, set, on("change:name"), off, save_changes.
+// What the page knows, in the shape of anywidget's model: get, set, on("change:name") or on("change"), off, save_changes.
 
 export class Store {
   constructor(values) {
@@ -29,6 +29,7 @@ export class Store {
     const changed = [...this.changed];
     this.changed.clear();
     for (const name of changed) for (const each of this.listeners.get(`change:${name}`) ?? []) each();
+    for (const each of this.listeners.get("change") ?? []) each();
   }
 }
 
@@ -36,7 +37,7 @@ export class Store {
 const count = (text) => Math.max(0, Math.trunc(Number(text)));
 export const LINKED = {
   view: String, place: String, function: String, d: count, n: count, cells: count, spec: String, method: String, length: count,
-  word: String, layer: count, head: count, position: count, temperature: Number, without: JSON.parse, language: String, theme: String,
+  word: String, layer: count, head: count, position: count, temperature: Number, without: JSON.parse, host: String, measure: String, sorted: String, language: String, theme: String,
 };
 
 export function fromLink(hash) {

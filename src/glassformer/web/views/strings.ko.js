@@ -57,6 +57,7 @@ export const ko = {
   cell: "“{query}” ({q}) → “{key}” ({k}): 가중치 {weight}",
   hover: "칸을 가리키거나 화살표 키로 움직이세요",
   does: "하는 일: {words}",
+  flatSum: "모든 글자가 똑같이 작은 가중치(가장 긴 단어의 위치 수로 나눈 몫)를 받고, 나머지는 모두 시작 토큰이 받습니다. 그래서 합은 단어의 길이에 달려 있지 않습니다.",
   mlp: "그다음 MLP: {words}",
   silence: "이 헤드를 끄기",
   silenced: "꺼진 헤드: {heads}",
