@@ -22,8 +22,12 @@ MOST_STATES: Final = 24
 RADIUS: Final = 21.0
 BENDS: Final = (1.0, 0.45, 0.1, -0.25, -2.2, -3.0, 2.0, 3.0)
 """How far a way may bend, the best first, as a part of the usual; below 0 to the other side."""
+ONE_WAY: Final = (0.1, 0.45, *BENDS)
+"""The same where there is no way back to bend away from."""
 LONGEST_NAME, LONGEST_LABEL = 6, 14
 LETTER_WIDTH, LINE_HEIGHT = 7.0, 14.0
+APART: Final = 6.0
+"""Between two labels, so that one sees which arrow each belongs to."""
 Point = tuple[float, float]
 Points = Float[np.ndarray, "_ 2"]
 
@@ -72,7 +76,10 @@ def layout(machine: Semiautomaton) -> Layout | None:
         for source, target in enumerate(row):
             joined.setdefault((source, target), []).append(letter)
     curves = {
-        ends: _loop(places[ends[0]], angles[ends[0]]) if ends[0] == ends[1] else _way(*ends, places) for ends in joined
+        (source, target): _loop(places[source], angles[source])
+        if source == target
+        else _way(source, target, places, BENDS if (target, source) in joined else ONE_WAY)
+        for source, target in joined
     }
     labels = {ends: _short(" ".join(letters), LONGEST_LABEL) for ends, letters in joined.items()}
     first = None
@@ -147,11 +154,11 @@ def _towards(point: Point, other: Point, steps: float) -> Point:
     return _from(point, math.atan2(other[1] - point[1], other[0] - point[0]), steps)
 
 
-def _way(source: int, target: int, places: Sequence[Point]) -> Points:
+def _way(source: int, target: int, places: Sequence[Point], bends: Sequence[float]) -> Points:
     """A curve between two states, bent as little as it must be to pass all others."""
     others = np.array([place for q, place in enumerate(places) if q not in (source, target)]).reshape(-1, 2)
     best, widest = None, -1.0
-    for factor in BENDS:
+    for factor in bends:
         curve = _bend(places[source], places[target], factor)
         apart = _along(curve, np.linspace(0, 1, 25))[:, None] - others[None]
         room = float(np.hypot(apart[..., 0], apart[..., 1]).min(initial=np.inf))
@@ -219,7 +226,7 @@ def _label_places(
         covered = np.zeros(len(tried))
         for other, (place, size) in placed.items():
             assert other != i
-            covered += (np.abs(tried - place) < half + size).all(axis=1)
+            covered += (np.abs(tried - place) < half + size + APART).all(axis=1)
         best = int(np.argmin(crowded + 20 * hidden + 30 * covered + 0.01 * np.arange(len(tried))))
         placed[i] = np.stack([tried[best], half])
     return [(_round(placed[i][0, 0]), _round(placed[i][0, 1])) for i in range(len(labels))]

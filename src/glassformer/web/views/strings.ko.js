@@ -412,7 +412,7 @@ export const told = [
     "MLM이 자기 토큰에 대해 아는 비트: 임베딩에서 $1, $3층 다음 $2, 마지막 층 다음 $4"],
   [/^PWCCA distance, mean of the layers: (.+)$/, "층 평균 PWCCA 거리: $1"],
   [/^two seeds of (\w+) ([\d.]+)$/, "$1의 두 시드 $2"],
-  [/^(\w+) and (\w+) ([\d.]+)$/, "$1 ↔ $2 $3"],
+  [/^(M?LM|MT) and (M?LM|MT) ([\d.]+)$/, "$1 ↔ $2 $3"],
   [/^PWCCA distance from layer to layer, summed: (.+)$/, "바로 앞 층과의 PWCCA 거리의 합: $1"],
   [/^seeds of one objective differ by (.+) a layer, objectives by (.+) or more$/, "한 층에서 같은 목표의 시드끼리는 $1, 다른 목표끼리는 $2 이상 다름"],
 
