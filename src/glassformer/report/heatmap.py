@@ -19,7 +19,7 @@ ORANGE: Final = (213, 94, 0)
 def draw_heatmap(
     values: Sequence[Sequence[float | None]], rows: Sequence[str], columns: Sequence[str], title: str, across: str = ""
 ) -> str:
-    """Values with the names of rows and columns; colours are full at the largest value, and None is left blank."""
+    """Values with the names of rows and columns; colours are full at the largest value, and None is a dash."""
     largest = max((abs(value) for row in values for value in row if value is not None), default=0.0) or 1.0
     written = len(rows) * len(columns) <= MOST_WRITTEN
     wide = max(CELL if written else 10.0, LETTER * max(map(len, columns), default=1) + 6) if written else 10.0
@@ -33,6 +33,7 @@ def draw_heatmap(
         marks.append(svg.text(left - 8, y + LOW / 2 + 4, name, 12, "end"))
         for j, value in enumerate(row):
             if value is None:
+                marks.append(svg.text(left + (j + 0.5) * wide, y + LOW / 2 + 4, "–", 11, "middle", svg.GREY))
                 continue
             marks.append(svg.box(left + j * wide, y, wide - 1, LOW - 1, shade(value / largest)))
             if written:

@@ -2,7 +2,7 @@
 
 import { h, table } from "./dom.js";
 import { chart, number } from "./chart.js";
-import { say } from "./words.js";
+import { retell, say } from "./words.js";
 
 const STAGES = {
   values: { title: "stageValues", across: "firstEntry", lines: ["lineF", "lineConstant", "lineOrdinary"] },
@@ -19,7 +19,7 @@ export function renderApproximation({ model, el }) {
   const found = model.get("approximation");
   const charts = Object.entries(STAGES).map(([name, { title, across, lines }]) => chart({
     title: say(model, title), across: say(model, across), hint: say(model, "readChart"),
-    between: found.stages[name].between, logarithmic: found.stages[name].logarithmic,
+    between: found.stages[name].between, logarithmic: found.stages[name].logarithmic, zeros: name === "errors",
     lines: found.stages[name].lines.map((points, i) => ({ name: say(model, lines[i]), points: name === "errors" ? points.map(exact) : points })),
   }));
   const rows = [
@@ -32,5 +32,5 @@ export function renderApproximation({ model, el }) {
     h("h3", {}, say(model, "approximated", { function: found.function, d: found.d, n: found.n, cells: found.cells })),
     h("div", { class: "charts" }, charts),
     table([say(model, "certificate"), ""], rows, { class: "wrapped" }),
-    h("p", { class: "note" }, say(model, "blocksOf", { parts: Object.entries(found.parts).map(([name, count]) => `${name} ${count.toLocaleString()}`).join(", ") })));
+    h("p", { class: "note" }, say(model, "blocksOf", { parts: Object.entries(found.parts).map(([name, count]) => `${retell(model, name)} ${count.toLocaleString()}`).join(", ") })));
 }

@@ -20,8 +20,9 @@ export function number(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-// { title, across, hint, lines: [{ name, points: [[x, y]], bars: [[x, low, high]] }], between, logarithmic, evenly }
-export function chart({ title, across, hint, lines: given, between, logarithmic = false, evenly = false }) {
+// { title, across, hint, lines: [{ name, points: [[x, y]], bars: [[x, low, high]] }], between, logarithmic, zeros, evenly }
+// With zeros, a logarithmic axis ends in what is no larger than its least number, and calls that 0.
+export function chart({ title, across, hint, lines: given, between, logarithmic = false, zeros = false, evenly = false }) {
   const lines = given.map((line) => ({ ...line, points: [...line.points].sort(([a], [b]) => a - b) }));
   const xs = [...new Set(lines.flatMap(({ points }) => points.map(([x]) => x)))].sort((a, b) => a - b);
   const [low, high] = between ?? rounded(lines);
@@ -33,7 +34,7 @@ export function chart({ title, across, hint, lines: given, between, logarithmic 
   const drawn = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", tabindex: 0, role: "img", "aria-label": title },
     ticks(low, high, logarithmic).map((y) => [
       s("path", { d: `M${LEFT} ${py(y)} H${WIDTH - RIGHT}`, class: "grid" }),
-      s("text", { x: LEFT - 6, y: py(y) + 4, "text-anchor": "end" }, number(y))]),
+      s("text", { x: LEFT - 6, y: py(y) + 4, "text-anchor": "end" }, number(zeros && y <= low ? 0 : y))]),
     acrossTicks(xs, evenly).map((x) => s("text", { x: px(x), y: HEIGHT - BOTTOM + 17, "text-anchor": "middle" }, number(x))),
     s("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 8, "text-anchor": "middle", class: "axis" }, across),
     guide,

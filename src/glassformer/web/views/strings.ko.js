@@ -416,6 +416,15 @@ export const told = [
   [/^PWCCA distance from layer to layer, summed: (.+)$/, "바로 앞 층과의 PWCCA 거리의 합: $1"],
   [/^seeds of one objective differ by (.+) a layer, objectives by (.+) or more$/, "한 층에서 같은 목표의 시드끼리는 $1, 다른 목표끼리는 $2 이상 다름"],
 
+  // the stages of an approximation
+  [/^range$/, "범위"],
+  [/^quantise$/, "양자화"],
+  [/^selective shift$/, "선택적 이동"],
+  [/^global shift$/, "전역 이동"],
+  [/^zeroing$/, "0으로 만들기"],
+  [/^values$/, "값"],
+  [/^clamp$/, "자르기"],
+
   // what was refused
   [/^(.+), line (\d+), column (\d+): (.+)$/, "$1 $2행 $3열: $4"],
   [/^pattern$/, "패턴"],
