@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from glassformer.claims import spelled_out
 from glassformer.studies.evolution import NAMES, QUESTIONS, Evolution, Learned, verdicts
 from glassformer.studies.lineage import BLOCK, IN_THE_BLOCK, RNN, Family, Row
 from glassformer.studies.skips import KINDS, Skips
@@ -23,7 +24,7 @@ def evolution() -> dict[str, Any]:
         changes={name: [{"1": 0.3, "2": 0.2}] * 2 for name in NAMES.values()},
         most=4.0,
     )
-    return {**found.to_json(), "quick": False, "claims": [vars(verdict) for verdict in verdicts(found)]}
+    return {**found.to_json(), "quick": False, "claims": [vars(verdict) for verdict in spelled_out(verdicts(found))]}
 
 
 def superposition() -> dict[str, Any]:

@@ -203,7 +203,7 @@ def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: A
     page.locator("svg.chart").nth(1).focus()
     page.keyboard.press("ArrowRight")
     assert "MLM and MT 0.2" in page.locator(".readout").nth(1).inner_text()
-    assert page.get_by_text("S3.2").count() == 1
+    assert page.get_by_text("S3.2: Mutual information").count() == 1
     watched.shown("evolution")
     page.click("#view-superposition")
     linked(page, "view=superposition")

@@ -7,7 +7,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,7 @@ from glassformer.claims import s0_learning, s0_shortcuts, s1_approximation, s2_l
 from glassformer.errors import InputError
 from glassformer.learn.fetching import place_of
 from glassformer.studies.evolution import Told
+from glassformer.studies.verdict import Verdict
 
 Measured = tuple[str, bool]
 """What was seen, in words, and whether the claim holds."""
@@ -90,6 +91,12 @@ def find(ids: Iterable[str]) -> list[Claim]:
         if identifier not in known:
             raise InputError(f"there is no claim {identifier!r}; those that can be run are {', '.join(known)}")
     return [known[identifier] for identifier in wanted] or list(CLAIMS)
+
+
+def spelled_out(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Verdicts on claims that go by their ids, with the sentence behind each id."""
+    sentences = {claim.id: f"{claim.id}: {claim.claimed}" for claim in CLAIMS}
+    return [replace(verdict, claim=sentences[verdict.claim]) for verdict in verdicts]
 
 
 class Kept:

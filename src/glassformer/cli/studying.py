@@ -31,7 +31,7 @@ def evolve(
     """
     from dataclasses import asdict, replace
 
-    from glassformer.claims import find
+    from glassformer.claims import spelled_out
     from glassformer.learn.cluster import cores
     from glassformer.nn.files import to_json
     from glassformer.studies.evolution import QUICK, Scale, measure, train_all, verdicts
@@ -42,9 +42,7 @@ def evolve(
         learned = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
     with progress_bar("measuring ") as advance:
         found = measure(scale, folder, learned, lambda what, count, of: advance(count, of, what))
-    told = verdicts(found)
-    claimed = {claim.id: f"{claim.id}: {claim.claimed}" for claim in find(verdict.claim for verdict in told)}
-    told = [replace(verdict, claim=claimed[verdict.claim]) for verdict in told]
+    told = spelled_out(verdicts(found))
     everything = {**found.to_json(), "quick": quick, "claims": [asdict(verdict) for verdict in told]}
     write_atomically(folder / "evolution.json", to_json(everything).encode())
     write_atomically(folder / "evolution.svg", found.draw().encode())

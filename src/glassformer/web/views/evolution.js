@@ -20,13 +20,7 @@ export function renderEvolution({ model, el }) {
     h("h3", {}, say(model, "evolutionLearned")),
     table([say(model, "model"), say(model, "right"), say(model, "guess")],
       Object.entries(found.learned).map(([name, { accuracy, guess }]) => [name, percent(accuracy), percent(guess)])),
-    found.claims ? verdicts(model, found.claims.map((each) => ({ ...each, claim: claimed(model, each.claim) })), found.quick) : "");
-}
-
-const CLAIMS = { "S3.1": "claimObjectives", "S3.2": "claimFalls", "S3.3": "claimRises", "S3.4": "claimApart", "S3.5": "claimChanges" };
-
-function claimed(model, id) {
-  return CLAIMS[id] ? say(model, CLAIMS[id]) : id;
+    found.claims ? verdicts(model, found.claims, found.quick) : "");
 }
 
 const QUESTIONS = { "its token": "itsToken", "the next token": "nextToken", "the masked token": "maskedToken" };

@@ -131,11 +131,6 @@ export const ko = {
   maskedToken: "{who}, 가려진 토큰",
   twoSeeds: "{who}의 두 시드",
   modelPair: "{one} ↔ {other}",
-  claimObjectives: "S3.1: 한 구조가 세 가지 목표를 배운다",
-  claimFalls: "S3.2: 언어 모델에서는 벡터가 자기 토큰에 대해 알려 주는 정보가 층을 지날수록 줄어든다",
-  claimRises: "S3.3: 마스크 언어 모델에서는 줄었다가 다시 늘어난다",
-  claimApart: "S3.4: 번역 모델은 마스크 언어 모델에 가깝고 언어 모델에서 멀다",
-  claimChanges: "S3.5: 층마다 바뀌는 정도는 목표에 달려 있다",
   evolutionLearned: "학습에 쓰지 않은 문장에서의 성적",
   superpositionAbout: "차원보다 많은 특징을 담는 장난감 모델입니다. 특징이 드물수록 더 많은 특징이 한 차원을 나누어 씁니다.",
   pentagons: "두 차원에 다섯 특징: 모델의 {part}가 정오각형을 이룹니다.",
@@ -378,6 +373,11 @@ export const told = [
   [/^this machine is no walk on a row of cells between two walls: use method auto$/, "두 벽 사이를 걷는 오토마톤이 아닙니다. auto 방법을 쓰세요"],
 
   // what a study concludes
+  [/^(S3.1): One architecture, three objectives: translation .+$/, "$1: 한 구조, 세 가지 목표: 번역(MT), 언어 모델(LM), 마스크 언어 모델(MLM)"],
+  [/^(S3.2): Mutual information .+ falls with depth in an LM\.$/, "$1: LM에서는 입력 토큰과 각 층 벡터 사이의 상호 정보량이 층을 지날수록 줄어든다"],
+  [/^(S3.3): In an MLM it falls .+$/, "$1: MLM에서는 줄었다가(문맥 부호화) 다시 늘어난다(토큰 복원)"],
+  [/^(S3.4): PWCCA distance between tasks, .+$/, "$1: 같은 과제의 두 시드보다 먼 과제 사이의 PWCCA 거리: MT는 MLM에 가깝고, LM은 MT에서 멀다"],
+  [/^(S3.5): The amount of change from layer to layer is the objective's\.$/, "$1: 층에서 층으로 바뀌는 정도는 목표가 정한다"],
   [/^without attention, distance kills$/, "어텐션이 없으면 거리가 멀수록 잊는다"],
   [/^attention repairs it$/, "어텐션이 그것을 고친다"],
   [/^many heads beat one where several things must be fetched$/, "여러 가지를 한꺼번에 가져와야 할 때는 여러 헤드가 하나보다 낫다"],
