@@ -101,17 +101,26 @@ def test_what_studies_conclude(browser: Any, server: Server) -> None:
     assert_all_korean(browser, server, said)
 
 
+PATTERNS = ["(", "a)", "a**", "*", "[", "a{3,2}", "a{x", "[b-a]", "a|", "|a", "a]", "$", "\\", "[\\D]", "\\q", "[]"]
+PATTERNS += ["a&b|c", "&a", "", "(a|b)*a.{30}"]
+SPECS = ["nope", "cyclc(5)", "cyclic(", "cyclic(5, 6, 7)", "cyclic(x)", "cyclic(0)", "x.json", "cyclic(300)"]
+SPECS += ["dyck(pairs=2, depth=40)", "1 + 1", "a" * 401]
+NO_MACHINES: list[Any] = [
+    [],
+    {"symbols": ["a"]},
+    {"symbol": ["a"]},
+    {"symbols": ["a"], "states": ["q"], "delta": [], "start": "q"},
+    {"symbols": ["a"], "states": ["q"], "delta": [[0, 1]], "start": "q"},
+    {"symbols": ["a"], "states": ["q"], "delta": [[7]], "start": "q"},
+    {"symbols": ["a"], "states": ["q"], "delta": [[0]], "start": "r"},
+    {"symbols": ["a"], "states": ["q"], "delta": [[0]], "start": "q", "outputs": []},
+]
+FILES = [("f.json", "{"), *(("f.json", json.dumps(each)) for each in NO_MACHINES)]
+FILES += [("f.dot", 'digraph { s -> q; q -> r [label="a"]; }'), ("f.att", "0 1 a\n1 0 a\n0 0 a\n")]
 MISTAKES: list[dict[str, Any]] = [
-    *({"spec": f"regex:{pattern}"} for pattern in ("(", "a)", "a**", "*", "[", "a{3,2}", "a{x", "[b-a]", "a|", "|a")),
-    *(
-        {"spec": f"regex:{pattern}"}
-        for pattern in ("a]", "$", "\\", "[\\D]", "\\q", "[]", "a&b|c", "&a", "", "(a|b)*a.{30}")
-    ),
-    *(
-        {"spec": spec}
-        for spec in ("nope", "cyclc(5)", "cyclic(", "cyclic(5, 6, 7)", "cyclic(x)", "cyclic(0)", "x.json")
-    ),
-    *({"spec": spec} for spec in ("cyclic(300)", "dyck(pairs=2, depth=40)", "1 + 1", "a" * 401)),
+    *({"spec": f"regex:{pattern}"} for pattern in PATTERNS),
+    *({"spec": spec} for spec in SPECS),
+    *({"spec": name, "file": {"name": name, "text": text}} for name, text in FILES),
     {"spec": "parity", "word": "01x"},
     {"spec": "parity", "word": "0" * 600},
     {"spec": "parity", "length": 2000},
@@ -119,25 +128,6 @@ MISTAKES: list[dict[str, Any]] = [
     {"spec": "parity", "method": "dyck"},
     {"spec": "parity", "without": [[9, 9]]},
     {"spec": "random(250)", "method": "log", "length": 1024},
-    *(
-        {
-            "spec": "f.json",
-            "file": {"name": "f.json", "text": json.dumps(text) if isinstance(text, dict | list) else text},
-        }
-        for text in (
-            "{",
-            [],
-            {"symbols": ["a"]},
-            {"symbol": ["a"]},
-            {"symbols": ["a"], "states": ["q"], "delta": [], "start": "q"},
-            {"symbols": ["a"], "states": ["q"], "delta": [[0, 1]], "start": "q"},
-            {"symbols": ["a"], "states": ["q"], "delta": [[7]], "start": "q"},
-            {"symbols": ["a"], "states": ["q"], "delta": [[0]], "start": "r"},
-            {"symbols": ["a"], "states": ["q"], "delta": [[0]], "start": "q", "outputs": []},
-        )
-    ),
-    {"spec": "f.dot", "file": {"name": "f.dot", "text": 'digraph { s -> q; q -> r [label="a"]; }'}},
-    {"spec": "f.att", "file": {"name": "f.att", "text": "0 1 a\n1 0 a\n0 0 a\n"}},
 ]
 
 
