@@ -13,6 +13,7 @@ from glassformer.algebra import Limits
 from glassformer.automata import machine
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.compiler import compile
+from glassformer.errors import InputError
 from glassformer.studies import lineage, skips, translating
 from glassformer.studies.looking import built_seen, class_seen
 from glassformer.web import workers
@@ -80,6 +81,9 @@ def test_what_was_not_found_out_within_the_limits(browser: Any, server: Server) 
         said += class_seen(machine(spec), spec, 16, limits)["notes"]
     said += compile("parity", 100, dtype="bfloat16").certificate.why.split("; ")
     assert len(set(said)) > 4
+    with pytest.raises(InputError, match="would not be exact") as refused:
+        compile("cyclic(300)", 100, "cascade", "float16")
+    said.append(str(refused.value))
     assert_all_korean(browser, server, said)
 
 
@@ -153,7 +157,7 @@ def test_particles_follow_the_sound_before_them(browser: Any, server: Server) ->
         "resets to 3": "3으로 초기화",
         "104 would do": "104면 충분",
         "0.3 would do": "0.3이면 충분",
-        "x must lie between 1 and 2, not 3": "x은(는) 1에서 2 사이여야 합니다 (지금 3)",
+        "x must lie between 1 and 2, not 3": "x은(는) 1에서 2 사이여야 합니다 (현재 값: 3)",
     }
     assert in_korean(browser, server, list(told)) == told
 

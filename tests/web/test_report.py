@@ -76,6 +76,15 @@ def test_every_stage_adds_to_what_is_known(tmp_path: Path) -> None:
     assert again["verified"]["wrong"] == 0
 
 
+def test_words_that_keep_out_of_dead_ends_are_tried_where_there_are_any(tmp_path: Path) -> None:
+    tried = {}
+    for spec in ("regex:(ab)*", "parity"):
+        *_, found = explain(machine(spec), spec, tmp_path / spec[:3], TINY, lambda *_: None)
+        tried[spec] = found["breaks"]["accuracy"]["built"]
+    assert {tried["regex:(ab)*"][f"{n} letters, no dead end"] for n in (6, 9, 12)} == {1.0}
+    assert not any("dead end" in name for name in tried["parity"])
+
+
 def test_explain_writes_a_report_and_goes_on_after_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explaining, "QUICK", TINY)
     whole = explain

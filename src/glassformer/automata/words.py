@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 from jaxtyping import Integer
 
 from glassformer.automata.semiautomaton import Machine
+
+LEAVES: Final = 1e18
+"""More unwanted than any state is for having been visited."""
 
 
 def every_word(machine: Machine, length: int) -> Integer[np.ndarray, "word length"]:
@@ -49,14 +53,25 @@ def words_in_runs(
 
 
 def wanderings(
-    machine: Machine, length: int, count: int, rng: np.random.Generator
+    machine: Machine,
+    length: int,
+    count: int,
+    rng: np.random.Generator,
+    parts: Integer[np.ndarray, " state"] | None = None,
 ) -> Integer[np.ndarray, "word length"]:
-    """Random words that prefer to go where all of them together have seldom been, and so avoid where one stays."""
+    """Random words that prefer to go where all of them together have seldom been, and so avoid where one stays.
+
+    With `parts`, the number of the part that each state is in, a word keeps to its part until a moment of its own.
+    """
     visits, states = np.ones(len(machine.states)), np.full(count, machine.start)
+    keeps_until = np.zeros(count) if parts is None else rng.integers(0, length, count)
     words = np.empty((count, length), dtype=np.intp)
     for at in range(length):
         ahead = machine.delta[:, states]
-        words[:, at] = letters = (visits[ahead] * rng.random(ahead.shape)).argmin(axis=0)
+        unwanted = visits[ahead] * rng.random(ahead.shape)
+        if parts is not None:
+            unwanted += LEAVES * ((parts[ahead] != parts[states]) & (at < keeps_until))
+        words[:, at] = letters = unwanted.argmin(axis=0)
         states = ahead[letters, np.arange(count)]
         np.add.at(visits, states, 1)
     return words

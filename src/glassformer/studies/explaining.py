@@ -13,10 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.algebra import Limits
+from glassformer.algebra.graphs import strong_components
 from glassformer.automata import Machine
-from glassformer.automata.words import telling_word
+from glassformer.automata.words import telling_word, wanderings
 from glassformer.compiler import Built, compile, verify
 from glassformer.learn import Architecture, Following, Settings, evaluate, train
+from glassformer.learn.evaluation import mistakes
 from glassformer.learn.trainer import Trained
 from glassformer.studies.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
 from glassformer.studies.subject import Subject, open_subject, subject_of
@@ -73,7 +75,7 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told)
         tell("compared", 0, 1)
         both = {"built": subject_of(built), "trained": subject}
         found["heads"] = {who: heads_seen(each, HEADS_WORDS, scale.length) for who, each in both.items()}
-        found["breaks"] = _breaks(built, trained, tests, scale)
+        found["breaks"] = _breaks(built, trained, subject, tests, scale)
         yield found
 
 
@@ -85,12 +87,17 @@ def _word(machine: Machine, scale: Scale) -> str:
 
 def _tests(machine: Machine, length: int) -> dict[str, Following]:
     """Longer words, and words in which the last letter comes rarely or nearly always."""
-    found = {f"{n} letters": Following(machine, n) for n in (length, length + length // 2, 2 * length)}
+    found = {f"{n} letters": Following(machine, n) for n in _lengths(length)}
     others = len(machine.symbols) - 1
     for part in (0.05, 0.95) if others else ():
         letters = (*[(1 - part) / others] * others, part)
         found[f"{part:.0%} {machine.symbols[-1]}"] = Following(machine, length, letters=letters)
     return found
+
+
+def _lengths(length: int) -> tuple[int, int, int]:
+    """That of the words of training, and longer ones."""
+    return length, length + length // 2, 2 * length
 
 
 def _trained(task: Following, tests: dict[str, Following], folder: Path, scale: Scale, tell: Told) -> Trained:
@@ -107,10 +114,21 @@ def _parameters(subject: Subject) -> int:
     return subject.model.parameter_count()
 
 
-def _breaks(built: Built, trained: Trained, tests: dict[str, Following], scale: Scale) -> Seen:
-    """The accuracy of both on every test."""
+def _breaks(built: Built, trained: Trained, subject: Subject, tests: dict[str, Following], scale: Scale) -> Seen:
+    """The accuracy of both on every test; and on words that keep out of dead ends, if there are any.
+
+    Random words soon end there, and then a model that says nothing else is right.
+    """
     told: dict[str, dict[str, float]] = {"trained": {}, "built": {}}
     for name, task in tests.items():
         told["trained"][name] = trained.tests[name].accuracy
         told["built"][name] = evaluate(built.model, task, scale.tested).accuracy
+    machine, models = built.machine, {"trained": subject.model, "built": built.model}
+    parts = strong_components(machine.delta.T)
+    dead_ends = len(np.unique(parts[machine.reachable()])) > 1
+    for task in (Following(machine, length) for length in _lengths(scale.length) if dead_ends):
+        words = task.answered(wanderings(machine, task.length, scale.tested, np.random.default_rng(0), parts))
+        for who, model in models.items():
+            missed = mistakes(model, task, words)[:, 1:]  # nothing is asked of the start
+            told[who][f"{task.length} letters, no dead end"] = 1 - float(missed.double().mean())
     return {"accuracy": told}

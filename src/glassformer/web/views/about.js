@@ -47,10 +47,12 @@ export function renderTrained({ model, el }) {
   })));
 }
 
-// The tests that differ in length alone.
-function byLength(accuracy) {
-  return Object.entries(accuracy).map(([name, part]) => [Number(name.match(/^(\d+) letters$/)?.[1]), part]).filter(([length]) => length);
+// The tests that differ in length alone, of random words, or of those that keep out of dead ends.
+function byLength(accuracy, pattern) {
+  return Object.entries(accuracy).map(([name, part]) => [Number(name.match(pattern)?.[1]), part]).filter(([length]) => length);
 }
+const WORDS = /^(\d+) letters$/;
+const ALIVE = /^(\d+) letters, no dead end$/;
 
 export function renderBreaks({ model, el }) {
   const breaks = model.get("breaks");
@@ -58,7 +60,11 @@ export function renderBreaks({ model, el }) {
   const { trained, built } = breaks.accuracy;
   const rows = Object.keys(trained).map((name) => [retell(model, name), percent(trained[name]), percent(built[name])]);
   el.replaceChildren(
+    byLength(trained, ALIVE).length ? h("p", {}, say(model, "aliveAbout")) : "",
     table([say(model, "test"), say(model, "trained"), say(model, "built")], rows),
     chart({ title: say(model, "longer"), across: say(model, "lettersInWord"), hint: say(model, "readChart"), between: [0, 1],
-      lines: ["trained", "built"].map((who) => ({ name: say(model, who), points: byLength(breaks.accuracy[who]) })) }));
+      lines: [
+        ...["trained", "built"].map((who) => ({ name: say(model, who), points: byLength(breaks.accuracy[who], WORDS) })),
+        ...["trained", "built"].map((who) => ({ name: say(model, "alive", { who: say(model, who) }), points: byLength(breaks.accuracy[who], ALIVE) })),
+      ].filter(({ points }) => points.length) }));
 }

@@ -107,7 +107,7 @@ function machineSections(model, view, section) {
 function study(model, name, view) {
   if (model.get(name)) return view(STUDIES[name].render, []);
   if (model.get("waiting")) return h("p", { class: "note" }, say(model, "working"));
-  return STUDIES[name].command ? h("div", {}, h("p", {}, say(model, "notRun")), h("pre", {}, STUDIES[name].command)) : "";
+  return STUDIES[name].command ? h("div", {}, h("p", {}, commands(say(model, "notRun"))), h("pre", {}, STUDIES[name].command)) : "";
 }
 
 function heading(model) {
