@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from sympy.core import random
 
 from glassformer.algebra import decompose
 from glassformer.automata import Machine, machine
@@ -81,6 +82,15 @@ def test_random_machines_that_are_not_solvable_are_exact(seed: int) -> None:
     assert built.certificate.layers == decompose(made.trim()).layers(40)
     report = verify(built, words=12)
     assert report.wrong == 0, report.first_mistake
+
+
+@pytest.mark.parametrize("spec", ["symmetric(4)", "permutation_reset(4)", "alternating(4)"])
+def test_a_machine_has_one_model_whatever_random_numbers_were_drawn_before(spec: str) -> None:
+    found = set()
+    for seed in range(4):
+        random.seed(seed)
+        found.add(compile(spec, 8, "cascade").certificate.weights)
+    assert len(found) == 1
 
 
 def test_auto_takes_the_shallowest_that_is_exact() -> None:

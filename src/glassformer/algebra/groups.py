@@ -8,7 +8,8 @@ abelian, so a product of cyclic groups, and to count along it is to add modulo s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -91,7 +92,8 @@ class Group:
             return (self,)
         if self.giant == "S":
             return (self, Group(self.degree, three_cycles(self.degree, self.moved)))
-        series = _sympy(self.degree, self.generators).derived_series()
+        with repeatable():
+            series = _new(self.degree, self.generators).derived_series()
         return (self, *(Group(self.degree, _generators(part)) for part in series[1:]))
 
     @property
@@ -291,8 +293,9 @@ def _class_representatives(group: Group) -> list[Permutation]:
 
 
 def _normal_closure(group: Group, seeds: tuple[Permutation, ...]) -> Group:
-    inside = _sympy(group.degree, group.generators)
-    return Group(group.degree, _generators(inside.normal_closure(_sympy(group.degree, seeds))))
+    with repeatable():
+        closure = _new(group.degree, group.generators).normal_closure(_new(group.degree, seeds))
+    return Group(group.degree, _generators(closure))
 
 
 def _name(group: Group) -> str:
@@ -377,8 +380,26 @@ def _generators(group: PermutationGroup) -> tuple[Permutation, ...]:
     return tuple(g for g in (tuple(map(int, g.array_form)) for g in group.generators) if g != identity)
 
 
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """sympy finds generators by random elements: the same ones every time, so that a machine always has one model."""
+    from sympy.core.random import rng
+
+    before = rng.getstate()
+    rng.seed(0)
+    try:
+        yield
+    finally:
+        rng.setstate(before)
+
+
 @lru_cache(maxsize=4096)
 def _sympy(degree: int, generators: tuple[Permutation, ...]) -> PermutationGroup:
+    """The group as sympy's, with what it found out about it before."""
+    return _new(degree, generators)
+
+
+def _new(degree: int, generators: tuple[Permutation, ...]) -> PermutationGroup:
     from sympy.combinatorics import PermutationGroup
 
     return PermutationGroup([_as_sympy(g) for g in generators] or [_as_sympy(tuple(range(degree)))])
