@@ -142,7 +142,7 @@ def test_what_is_open_stays_open_in_the_other_language(browser: Any, server: Ser
     page = Watched(browser).page
     page.goto(f"{server.url}/#spec=parity")
     page.wait_for_selector("canvas.attention")
-    assert "start token all the rest" in page.locator("section", has=page.locator("#layer")).inner_text()
+    assert "start token gets the rest" in page.locator("section", has=page.locator("#layer")).inner_text()
     page.locator("details summary").first.click()
     page.select_option("#language", "ko")
     assert page.locator("details[open]").count() == 1

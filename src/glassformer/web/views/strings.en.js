@@ -57,7 +57,7 @@ export const en = {
   cell: "“{query}” ({q}) gives “{key}” ({k}) the weight {weight}",
   hover: "Point at a cell, or move with the arrow keys",
   does: "What it does: {words}",
-  flatSum: "Every letter gets the same small weight, one part of the longest word's positions, and the start token all the rest; so the sum does not depend on how long the word is.",
+  flatSum: "Every letter gets the same small weight, one over the number of positions in the longest word, and the start token gets the rest; so the sum does not depend on how long the word is.",
   mlp: "Then the MLP: {words}",
   silence: "Silence this head",
   silenced: "Silent: {heads}",
