@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer.automata import machine
-from glassformer.automata.words import telling_word, wanderings
+from glassformer.automata.words import lasting, telling_word, wanderings
 
 
 def test_a_telling_word_goes_where_one_stays_for_good_only_at_its_end() -> None:
@@ -23,10 +23,22 @@ def test_a_telling_word_takes_most_steps_of_a_small_machine(spec: str) -> None:
     assert seen >= min(possible, 40) / 2
 
 
-def test_words_that_keep_to_a_part_leave_it_each_at_a_moment_of_its_own() -> None:
-    made, dead = machine("regex:(ab)*"), 2
-    words = wanderings(made, 40, 200, np.random.default_rng(0), parts=np.array([0, 0, 1]))
-    alive = (made.run(words) != dead).sum(axis=1)
+@pytest.mark.parametrize(
+    ("spec", "alive"), [("regex:(ab)*", "01"), ("regex:c(ab)*", "013"), ("parity", "01"), ("regex:ab", "")]
+)
+def test_states_last_from_where_one_can_keep_out_of_dead_ends(spec: str, alive: str) -> None:
+    made = machine(spec)
+    found = {state for state, lasts in zip(made.states, lasting(made), strict=True) if lasts}
+    assert len(found) == len(alive)
+    assert (made.states[made.start] in found) == bool(alive)
+
+
+@pytest.mark.parametrize("spec", ["regex:(ab)*", "regex:c(ab)*", "regex:b(a|b)*a"])
+def test_words_that_keep_out_of_dead_ends_do_so_each_until_a_moment_of_its_own(spec: str) -> None:
+    made = machine(spec)
+    home = lasting(made)
+    words = wanderings(made, 40, 200, np.random.default_rng(0), home)
+    alive = home[made.run(words)].sum(axis=1)
     assert alive.min() < 5
     assert alive.max() > 35
-    assert 15 < alive.mean() < 30  # without parts: fewer than 5
+    assert alive.mean() > 15

@@ -84,7 +84,7 @@ def test_random_machines_that_are_not_solvable_are_exact(seed: int) -> None:
     assert report.wrong == 0, report.first_mistake
 
 
-@pytest.mark.parametrize("spec", ["symmetric(4)", "permutation_reset(4)", "alternating(4)"])
+@pytest.mark.parametrize("spec", ["symmetric(4)", "permutation_reset(4)"])
 def test_a_machine_has_one_model_whatever_random_numbers_were_drawn_before(spec: str) -> None:
     found = set()
     for seed in range(4):

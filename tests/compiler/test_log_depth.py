@@ -67,6 +67,13 @@ def test_where_all_letters_do_the_same_the_position_tells_the_state(spec: str, d
     assert compile(spec, 100).certificate.layers == 1 == classify(built.machine, length=100).depth["log"]
 
 
+def test_positions_tell_only_of_states_that_words_of_the_length_reach() -> None:
+    cycle = Machine(tuple(map(str, range(3000))), ("+",), np.roll(np.arange(3000), -1)[None])
+    built = by_doubling(cycle, 10)
+    assert built.certificate.width == 11
+    assert verify(built).wrong == 0
+
+
 def test_most_machines_remember_the_whole_word() -> None:
     for spec in ("parity", "flipflop", "gridworld(4)", "dyck(pairs=1, depth=2)", "symmetric(3)", "first_symbol(3)"):
         assert window(machine(spec), 100) == 100

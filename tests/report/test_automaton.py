@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -43,3 +44,15 @@ def test_everything_lies_within_the_drawing() -> None:
         assert drawn
         places = np.array([*drawn.states, *((arrow.x, arrow.y) for arrow in drawn.arrows)])
         assert ((places > 0) & (places < drawn.size)).all()
+
+
+def test_ways_bend_apart_and_are_straight_where_there_is_no_way_back() -> None:
+    drawn = layout(machine("regex:(ab)*"))
+    assert drawn
+    bends = []
+    for arrow in drawn.arrows:
+        begin, one, _, end = np.array(re.findall(r"-?[\d.]+", arrow.path), dtype=float).reshape(4, 2)
+        way, aside = end - begin, one - begin
+        bends.append(abs(way[0] * aside[1] - way[1] * aside[0]) / np.hypot(*way))
+    assert sum(bend < 2 for bend in bends) == 2  # those that lead to the error
+    assert sum(bend > 4 for bend in bends) == 3  # there and back again, and the loop

@@ -5,6 +5,7 @@ import pytest
 from glassformer.algebra import decompose
 from glassformer.automata import machine
 from glassformer.report.cascade import cycles, draw_cascade
+from glassformer.report.heatmap import draw_heatmap
 
 SPECS = ["abab", "transformations(4)", "random(9, letters=3, seed=2)", "cyclic(1)", "dihedral(9)"]
 
@@ -27,3 +28,9 @@ def test_what_letters_do_is_written_in_cycles() -> None:
     text = draw_cascade(decompose(machine("abab")), "abab")
     for words in ("resets to 2", "(2 3) · resets to 1", "group C2", "however long the word"):
         assert words in text
+
+
+def test_a_table_says_where_there_is_no_number() -> None:
+    root = ElementTree.fromstring(draw_heatmap([[None, 300.0]], ["none"], ["reverse", "copy"], "Steps"))
+    words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"–", "300"} <= set(words)

@@ -138,6 +138,29 @@ def test_back_takes_back_what_was_asked_for_and_not_where_one_looked(browser: An
     watched.is_quiet(server.url)
 
 
+def test_back_keeps_the_language_and_finds_the_machine_that_was_not_uploaded(
+    browser: Any, server: Server, tmp_path: Path
+) -> None:
+    watched = Watched(browser)
+    page = watched.page
+    page.goto(f"{server.url}/#spec=parity&word=")
+    page.wait_for_selector("canvas.attention")
+    linked(page, "word=&")
+    machine_file = tmp_path / "flip.json"
+    machine_file.write_text('{"symbols": ["0"], "states": ["up", "down"], "delta": [[1, 0]], "start": "up"}')
+    page.set_input_files("#upload", machine_file)
+    page.wait_for_function("() => document.querySelector('svg.machine')?.innerHTML.includes('down')")
+    page.fill("#spec", "cyclic(")  # half a machine is no step
+    page.locator(".strip td").nth(0).click()
+    linked(page, "position=0")
+    page.select_option("#language", "ko")
+    page.go_back()
+    page.wait_for_function("() => document.querySelector('h2')?.innerText === '오토마톤: parity'")
+    page.wait_for_function("() => document.querySelector('svg.machine')?.innerHTML.includes('down') === false")
+    assert page.locator("#word").input_value() == ""
+    watched.is_quiet(server.url)
+
+
 def test_what_is_open_stays_open_in_the_other_language(browser: Any, server: Server) -> None:
     page = Watched(browser).page
     page.goto(f"{server.url}/#spec=parity")
@@ -147,6 +170,9 @@ def test_what_is_open_stays_open_in_the_other_language(browser: Any, server: Ser
     page.select_option("#language", "ko")
     assert page.locator("details[open]").count() == 1
     assert page.locator("details").first.get_attribute("open") is not None
+    page.click("#view-figures")
+    page.click("#view-machine")
+    page.wait_for_selector("#cascade[open]")
 
 
 def test_mistakes_and_uploads_are_answered_on_the_page(browser: Any, server: Server, tmp_path: Path) -> None:
@@ -223,6 +249,8 @@ def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: A
     page.keyboard.press("ArrowDown")
     assert "additive on reverse: seeds 0.950, 0.950" in page.locator(".readout").first.inner_text()
     assert "quick run" in page.locator(".message").inner_text()
+    page.goto(f"{server.url}/#view=lineage&measure=constructor")
+    assert page.locator("#lineage-measure").input_value() == "accuracy"
     page.select_option("#lineage-host", "block")
     assert page.locator(".matrix tbody tr").count() == 1
     watched.shown("lineage")
@@ -237,6 +265,7 @@ def test_a_function_is_approximated_and_what_is_too_large_is_said(browser: Any, 
     page.goto(f"{server.url}/#view=approximation&function=mix&n=2&cells=4&language=ko&theme=dark")
     page.wait_for_selector("svg.chart")
     assert page.locator("svg.chart").count() == 4
+    assert page.locator("svg.chart").nth(3).locator("text", has_text="1e-18").count() == 0  # but 0
     page.locator("svg.chart").first.focus()
     page.keyboard.press("End")
     assert "X의 첫 성분 1" in page.locator(".readout").first.inner_text()

@@ -107,12 +107,15 @@ def test_what_studies_conclude(browser: Any, server: Server) -> None:
 
 PATTERNS = ["(", "a)", "a**", "*", "[", "a{3,2}", "a{x", "[b-a]", "a|", "|a", "a]", "$", "\\", "[\\D]", "\\q", "[]"]
 PATTERNS += ["a&b|c", "&a", "", "(a|b)*a.{30}"]
-SPECS = ["nope", "cyclc(5)", "cyclic(", "cyclic(5, 6, 7)", "cyclic(x)", "cyclic(0)", "x.json", "cyclic(300)"]
+SPECS = ["", "nope", "cyclc(5)", "cyclic(", "cyclic(5, 6, 7)", "cyclic(x)", "cyclic(0)", "x.json", "cyclic(300)"]
 SPECS += ["dyck(pairs=2, depth=40)", "1 + 1", "a" * 401]
 NO_MACHINES: list[Any] = [
     [],
     {"symbols": ["a"]},
     {"symbol": ["a"]},
+    {"symbols": 1, "states": ["q"], "delta": [], "start": "q"},
+    {"symbols": ["a", 1], "states": ["q"], "delta": [], "start": "q"},
+    {"symbols": ["a"], "states": ["q"], "delta": [[0]], "start": "q", "outputs": [1]},
     {"symbols": ["a"], "states": ["q"], "delta": [], "start": "q"},
     {"symbols": ["a"], "states": ["q"], "delta": [[0, 1]], "start": "q"},
     {"symbols": ["a"], "states": ["q"], "delta": [[7]], "start": "q"},
@@ -120,12 +123,36 @@ NO_MACHINES: list[Any] = [
     {"symbols": ["a"], "states": ["q"], "delta": [[0]], "start": "q", "outputs": []},
 ]
 FILES = [("f.json", "{"), *(("f.json", json.dumps(each)) for each in NO_MACHINES)]
+HOA = """HOA: v1
+States: 2
+Start: 0
+AP: 1 "a"
+Acceptance: 1 Inf(0)
+--BODY--
+State: 0
+[t] 1
+State: 1 {0}
+[t] 0
+--END--"""
+FILES += [
+    ("f.hoa", HOA.replace(*change)) for change in (("[t] 1", "[0] 1"), ("[t] 1", "[t] 1 [t] 0"), ("Start: 0\n", ""))
+]
+FILES += [
+    ("f.hoa", HOA.replace(*change))
+    for change in (("v1", "v2"), ("[t] 0", "[t] 7"), ("State: 1", "State: 0"), ("--END--", ""))
+]
+FILES += [
+    ("f.dot", text) for text in ("", "graph { a -- b }", "digraph { }", 'digraph { a -> b [label="x"]; subgraph c {} }')
+]
+FILES += [("f.att", text) for text in ("", "0 1 <eps>", "0 1 a b c d", "0 1 a 3.5")]
+FILES += [("f.txt", "")]
 FILES += [("f.dot", 'digraph { s -> q; q -> r [label="a"]; }'), ("f.att", "0 1 a\n1 0 a\n0 0 a\n")]
 MISTAKES: list[dict[str, Any]] = [
     *({"spec": f"regex:{pattern}"} for pattern in PATTERNS),
     *({"spec": spec} for spec in SPECS),
     *({"spec": name, "file": {"name": name, "text": text}} for name, text in FILES),
     {"spec": "parity", "word": "01x"},
+    {"spec": "parity", "word": "01'"},
     {"spec": "parity", "word": "0" * 600},
     {"spec": "parity", "length": 2000},
     {"spec": "parity", "method": "gridworld"},
@@ -157,6 +184,8 @@ def test_particles_follow_the_sound_before_them(browser: Any, server: Server) ->
         "resets to 3": "3으로 초기화",
         "104 would do": "104면 충분",
         "0.3 would do": "0.3이면 충분",
+        "95% values": "글자 values의 비율 95 %",  # what people call things stays as it is
+        "2 tiles of {range, values, q}": "{range, values, q}의 타일 2개",
         "x must lie between 1 and 2, not 3": "x은(는) 1에서 2 사이여야 합니다 (현재 값: 3)",
     }
     assert in_korean(browser, server, list(told)) == told

@@ -92,7 +92,7 @@ class Group:
             return (self,)
         if self.giant == "S":
             return (self, Group(self.degree, three_cycles(self.degree, self.moved)))
-        with repeatable():
+        with _repeatable():
             series = _new(self.degree, self.generators).derived_series()
         return (self, *(Group(self.degree, _generators(part)) for part in series[1:]))
 
@@ -293,7 +293,7 @@ def _class_representatives(group: Group) -> list[Permutation]:
 
 
 def _normal_closure(group: Group, seeds: tuple[Permutation, ...]) -> Group:
-    with repeatable():
+    with _repeatable():
         closure = _new(group.degree, group.generators).normal_closure(_new(group.degree, seeds))
     return Group(group.degree, _generators(closure))
 
@@ -381,7 +381,7 @@ def _generators(group: PermutationGroup) -> tuple[Permutation, ...]:
 
 
 @contextmanager
-def repeatable() -> Iterator[None]:
+def _repeatable() -> Iterator[None]:
     """sympy finds generators by random elements: the same ones every time, so that a machine always has one model."""
     from sympy.core.random import rng
 

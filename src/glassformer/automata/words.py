@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from jaxtyping import Integer
+from jaxtyping import Bool, Integer
 
 from glassformer.automata.semiautomaton import Machine
 
 LEAVES: Final = 1e18
-"""More unwanted than any state is for having been visited."""
+"""By how much a way out of home is less wanted than any other."""
 
 
 def every_word(machine: Machine, length: int) -> Integer[np.ndarray, "word length"]:
@@ -57,24 +57,34 @@ def wanderings(
     length: int,
     count: int,
     rng: np.random.Generator,
-    parts: Integer[np.ndarray, " state"] | None = None,
+    home: Bool[np.ndarray, " state"] | None = None,
 ) -> Integer[np.ndarray, "word length"]:
     """Random words that prefer to go where all of them together have seldom been, and so avoid where one stays.
 
-    With `parts`, the number of the part that each state is in, a word keeps to its part until a moment of its own.
+    With `home`, some of the states, a word does not leave these until a moment of its own, if it can.
     """
     visits, states = np.ones(len(machine.states)), np.full(count, machine.start)
-    keeps_until = np.zeros(count) if parts is None else rng.integers(0, length, count)
+    stays_until = rng.integers(0, length, count)
     words = np.empty((count, length), dtype=np.intp)
     for at in range(length):
         ahead = machine.delta[:, states]
         unwanted = visits[ahead] * rng.random(ahead.shape)
-        if parts is not None:
-            unwanted += LEAVES * ((parts[ahead] != parts[states]) & (at < keeps_until))
+        if home is not None:
+            unwanted[~home[ahead] & (at < stays_until)] *= LEAVES
         words[:, at] = letters = unwanted.argmin(axis=0)
         states = ahead[letters, np.arange(count)]
         np.add.at(visits, states, 1)
     return words
+
+
+def lasting(machine: Machine) -> Bool[np.ndarray, " state"]:
+    """The states from where one can keep out of dead ends for ever; a dead end is a state that no letter leaves."""
+    alive = (machine.delta != np.arange(len(machine.states))).any(axis=0)
+    while True:
+        still = alive & alive[machine.delta].any(axis=0)
+        if (still == alive).all():
+            return np.asarray(alive)
+        alive = still
 
 
 def nasty_words(machine: Machine, length: int, rng: np.random.Generator) -> Iterator[Integer[np.ndarray, " length"]]:

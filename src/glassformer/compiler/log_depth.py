@@ -74,11 +74,11 @@ def log_depth(machine: Machine, length: int) -> Program:
 
 def by_position(machine: Machine, length: int) -> Program:
     """The program for a machine whose letters all do the same: the state after p letters stands at position p."""
-    reached = machine.reachable()
-    refuse_if_too_large((length + 1) * len(reached))
+    passed = np.append(machine.start, machine.run(np.zeros(length, dtype=np.int64)))
+    reached = np.unique(passed)
+    refuse_if_too_large((length + 1 + len(machine.states)) * len(reached))
     stream, each = Stream(), np.eye(len(reached))
     state = stream.register("state", len(reached), "the state after the letter")
-    passed = np.append(machine.start, machine.run(np.zeros(length, dtype=np.int64)))
     program = Program(
         stream,
         tokens=torch.zeros(len(machine.symbols) + 1, stream.width).double(),

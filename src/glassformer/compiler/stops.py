@@ -105,7 +105,7 @@ class Way:
 
 
 def way_down(cascade: Cascade, start: int) -> Way:
-    """The way of every letter, with as few situations as there can be on each level."""
+    """The way of every letter; situations that do the same and lead to the same are one."""
     walked = list(_walked(cascade, start))
     letters = len(cascade.machine.symbols)
     last = walked[-1][1] if walked else [(0, 0, letter) for letter in range(letters)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from glassformer.learn.batch import NOT_ASKED, Batch
 from glassformer.learn.objectives import Reading
-from glassformer.learn.tasks import FlipFlopLanguage, Following, Task
+from glassformer.learn.tasks import FlipFlopLanguage, Following, Task, Words
 from glassformer.learn.transductions import Transduction
 from glassformer.nn.files import Model
 
@@ -34,14 +35,25 @@ def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score
         task = task.held_out()
     at_once = AT_ONCE[type(task)]
     rng = np.random.default_rng([seed, words, 1])
-    wrong, asked, whole = 0, 0, 0
+    return _scored(model, task, (task.batch(rng, min(at_once, words - begin)) for begin in range(0, words, at_once)))
+
+
+def evaluate_on(model: Model, task: Following, words: Words) -> Score:
+    """The score on these words."""
+    at_once = AT_ONCE[Following]
+    return _scored(
+        model, task, (task.answered(words[begin : begin + at_once]) for begin in range(0, len(words), at_once))
+    )
+
+
+def _scored(model: Model, task: Task, batches: Iterable[Batch]) -> Score:
+    wrong, asked, whole, words = 0, 0, 0, 0
     was_training = model.training
     model.eval()
-    for begin in range(0, words, at_once):
-        batch = task.batch(rng, min(at_once, words - begin))
+    for batch in batches:
         missed = mistakes(model, task, batch)
         wrong, asked = wrong + int(missed.sum()), asked + int((batch.answers != NOT_ASKED).sum())
-        whole += int((~missed.any(dim=1)).sum())
+        whole, words = whole + int((~missed.any(dim=1)).sum()), words + len(missed)
     model.train(was_training)
     return Score(1 - wrong / max(asked, 1), whole / words)
 

@@ -22,7 +22,7 @@ MOST_STATES: Final = 24
 RADIUS: Final = 21.0
 BENDS: Final = (1.0, 0.45, 0.1, -0.25, -2.2, -3.0, 2.0, 3.0)
 """How far a way may bend, the best first, as a part of the usual; below 0 to the other side."""
-ONE_WAY: Final = (0.1, 0.45, *BENDS)
+ONE_WAY: Final = (0.1, 0.45, 1.0, *BENDS[3:])
 """The same where there is no way back to bend away from."""
 LONGEST_NAME, LONGEST_LABEL = 6, 14
 LETTER_WIDTH, LINE_HEIGHT = 7.0, 14.0

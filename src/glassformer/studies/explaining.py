@@ -13,12 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.algebra import Limits
-from glassformer.algebra.graphs import strong_components
 from glassformer.automata import Machine
-from glassformer.automata.words import telling_word, wanderings
+from glassformer.automata.words import lasting, telling_word, wanderings
 from glassformer.compiler import Built, compile, verify
 from glassformer.learn import Architecture, Following, Settings, evaluate, train
-from glassformer.learn.evaluation import mistakes
+from glassformer.learn.evaluation import evaluate_on
 from glassformer.learn.trainer import Trained
 from glassformer.studies.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
 from glassformer.studies.subject import Subject, open_subject, subject_of
@@ -124,11 +123,10 @@ def _breaks(built: Built, trained: Trained, subject: Subject, tests: dict[str, F
         told["trained"][name] = trained.tests[name].accuracy
         told["built"][name] = evaluate(built.model, task, scale.tested).accuracy
     machine, models = built.machine, {"trained": subject.model, "built": built.model}
-    parts = strong_components(machine.delta.T)
-    dead_ends = len(np.unique(parts[machine.reachable()])) > 1
-    for task in (Following(machine, length) for length in _lengths(scale.length) if dead_ends):
-        words = task.answered(wanderings(machine, task.length, scale.tested, np.random.default_rng(0), parts))
-        for who, model in models.items():
-            missed = mistakes(model, task, words)[:, 1:]  # nothing is asked of the start
-            told[who][f"{task.length} letters, no dead end"] = 1 - float(missed.double().mean())
+    home = lasting(machine)
+    if home[machine.start] and not home[machine.reachable()].all():
+        for task in (Following(machine, length) for length in _lengths(scale.length)):
+            words = wanderings(machine, task.length, scale.tested, np.random.default_rng(0), home)
+            for who, model in models.items():
+                told[who][f"{task.length} letters, no dead end"] = evaluate_on(model, task, words).accuracy
     return {"accuracy": told}

@@ -16,7 +16,7 @@ export function renderClass({ model, el }) {
     found.monoid_size && h("p", {}, say(model, "monoid", { count: found.monoid_size.toLocaleString() })),
     h("p", {}, say(model, "depth", { length: found.length, depths })),
     ...found.notes.map((note) => h("p", { class: "note" }, retell(model, note))),
-    found.drawing && h("details", {}, h("summary", {}, say(model, "cascade")), drawing(inWords(model, found.drawing), say(model, "cascade"))),
+    found.drawing && h("details", { id: "cascade" }, h("summary", {}, say(model, "cascade")), drawing(inWords(model, found.drawing), say(model, "cascade"))),
   ].filter(Boolean));
 }
 
@@ -35,7 +35,7 @@ export function renderBuilt({ model, el }) {
     h("p", {}, say(model, "sizes", { ...built, parameters: built.parameters.toLocaleString() })),
     h("p", {}, say(model, "why", { why: retell(model, built.why) })),
     verified && h("p", {}, say(model, "verified", { ...verified, positions: verified.positions.toLocaleString() })),
-    h("details", {}, h("summary", {}, say(model, "margins")), margins),
+    h("details", { id: "margins" }, h("summary", {}, say(model, "margins")), margins),
   ].filter(Boolean));
 }
 

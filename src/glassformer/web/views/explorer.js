@@ -21,14 +21,14 @@ export const DEFAULTS = {
 export const STUDIES = {
   evolution: { render: renderEvolution, command: "glassformer evolve --quick" },
   superposition: { render: renderSuperposition, command: "glassformer superposition --quick" },
-  lineage: { render: renderLineage, command: "glassformer lineage --quick" },
+  lineage: { render: renderLineage, command: "glassformer lineage --quick", follows: ["host", "measure", "sorted"] },
   approximation: { render: renderApproximation },
   figures: { render: renderFigures },
 };
 
 const WHOLE = ["language", "theme", "view", "waiting", "machine", "classified", "built", "trained", "verified", "breaks", "message",
   ...Object.keys(STUDIES)];
-const PARTS = ["position", "layer", "head", "temperature", "without", "heads"];
+const PARTS = ["position", "layer", "head", "temperature", "without", "heads", "host", "measure", "sorted"];
 
 // The form, if there is one, stands below the heading. Light or dark is said on the nearest root around the views, or on their own element: a notebook has no other.
 export function renderExplorer({ model, el, theme = "", form = null }) {
@@ -36,9 +36,10 @@ export function renderExplorer({ model, el, theme = "", form = null }) {
   const root = el.closest(".glassformer-root") ?? el;
   root.classList.add("glassformer-root");
   let views = [];
+  const opened = new Set();
   const build = () => {
     root.dataset.theme = model.get("theme") || theme;
-    views = compose(model, el, form);
+    views = compose(model, el, form, opened);
   };
   const heard = [
     ...WHOLE.map((name) => [`change:${name}`, build]),
@@ -56,7 +57,7 @@ function keepingFocus(el, draw) {
   if (focused) el.querySelector(`#${CSS.escape(focused)}`)?.focus({ preventScroll: true });
 }
 
-function compose(model, el, form) {
+function compose(model, el, form, opened) {
   const views = [];
   const view = (render, follows, extra) => {
     const place = h("div", { class: "view" });
@@ -67,7 +68,7 @@ function compose(model, el, form) {
   const shown = model.get("view") ?? "machine";
   el.classList.add("glassformer");
   el.lang = model.get("language");
-  const opened = [...el.querySelectorAll("details")].map(({ open }) => open);
+  for (const { id, open } of el.querySelectorAll("details")) opened[open ? "add" : "delete"](id);
   keepingFocus(el, () => {
     el.replaceChildren(...[
       heading(model),
@@ -78,7 +79,7 @@ function compose(model, el, form) {
       model.get("live") === false && h("p", { class: "note" }, commands(say(model, "fixed"))),
     ].filter(Boolean));
     for (const each of views) each.draw();
-    el.querySelectorAll("details").forEach((each, i) => each.toggleAttribute("open", opened[i] ?? false));
+    for (const each of el.querySelectorAll("details")) each.open = opened.has(each.id);
   });
   return views;
 }
@@ -105,7 +106,7 @@ function machineSections(model, view, section) {
 
 // A study's view, if its numbers are there; if not, the command that makes them.
 function study(model, name, view) {
-  if (model.get(name)) return view(STUDIES[name].render, []);
+  if (model.get(name)) return view(STUDIES[name].render, STUDIES[name].follows ?? []);
   if (model.get("waiting")) return h("p", { class: "note" }, say(model, "working"));
   return STUDIES[name].command ? h("div", {}, h("p", {}, commands(say(model, "notRun"))), h("pre", {}, STUDIES[name].command)) : "";
 }

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { chart, number } from "./chart.js";
-import { percent, say } from "./words.js";
+import { say } from "./words.js";
 import { verdicts } from "./verdicts.js";
 
 const HOSTS = { rnn: "hostRnn", block: "hostBlock" };
@@ -50,58 +50,50 @@ function gradients(model, told) {
 
 function family(model, rows) {
   const hosts = [...new Set(rows.map(({ host }) => host))];
-  const place = h("div");
-  const state = {
-    host: hosts.includes(model.get("host")) ? model.get("host") : hosts[0],
-    measure: MEASURES[model.get("measure")] ? model.get("measure") : "accuracy",
-    sorted: model.get("sorted") || null,
-  };
-  const keep = () => {
-    for (const [name, value] of Object.entries(state)) model.set(name, value);
+  const host = hosts.includes(model.get("host")) ? model.get("host") : hosts[0];
+  const measure = Object.hasOwn(MEASURES, model.get("measure")) ? model.get("measure") : "accuracy";
+  const keep = (values) => {
+    for (const [name, value] of Object.entries(values)) model.set(name, value);
     model.save_changes();
   };
-  const choose = (name, words, options) => h("label", {}, say(model, words), " ", h("select", { id: `lineage-${name}`, onchange: (event) => {
-    Object.assign(state, { [name]: event.target.value, sorted: null });
-    keep();
-    draw();
-  } }, options.map(([value, key]) => h("option", { value, selected: value === state[name] }, say(model, key)))));
+  const choose = (name, words, options, chosen) => h("label", {}, say(model, words), " ", h("select", { id: `lineage-${name}`,
+    onchange: (event) => keep({ [name]: event.target.value, sorted: "" }),
+  }, options.map(([value, key]) => h("option", { value, selected: value === chosen }, say(model, key)))));
   const readout = h("p", { class: "readout", "aria-live": "polite" }, say(model, "readTable"));
   const tell = (row) => (readout.textContent = row ? say(model, "memberRead", {
     member: row.member, task: row.task, seeds: row.seeds.map((value) => value.toFixed(3)).join(", "), width: row.width,
     tests: Object.entries(row.tests).map(([name, value]) => `${name} ${value.toFixed(3)}`).join(", ") || "–",
     reached: row.reached === null ? say(model, "notReached") : say(model, "reachedAfter", { steps: row.reached }), seconds: number(row.seconds),
   }) : say(model, "readTable"));
-  const draw = () => place.replaceChildren(matrix(model, rows.filter(({ host }) => host === state.host), state, () => (keep(), draw()), tell));
-  draw();
   return h("div", {}, h("div", { class: "tools" },
-    choose("host", "host", hosts.map((host) => [host, HOSTS[host] ?? "hostBlock"])),
-    choose("measure", "measure", Object.entries(MEASURES).map(([name, { words }]) => [name, words]))), place, readout);
+    choose("host", "host", hosts.map((each) => [each, HOSTS[each] ?? "hostBlock"]), host),
+    choose("measure", "measure", Object.entries(MEASURES).map(([name, { words }]) => [name, words]), measure)),
+  matrix(model, rows.filter((row) => row.host === host), measure, (sorted) => keep({ sorted }), tell), readout);
 }
 
-function matrix(model, rows, state, changed, tell) {
-  const { shown, smaller } = MEASURES[state.measure];
+function matrix(model, rows, measure, sort, tell) {
+  const { shown, smaller } = MEASURES[measure];
   const tasks = [...new Set(rows.map(({ task }) => task))];
   const of = (member, task) => rows.find((row) => row.member === member && row.task === task);
-  const value = (row) => row?.[state.measure] ?? null;
+  const value = (row) => row?.[measure] ?? null;
   const known = rows.map(value).filter((each) => each !== null);
   const most = Math.max(1e-9, ...known);
+  const sorted = tasks.includes(model.get("sorted")) ? model.get("sorted") : "";
   let members = [...new Set(rows.map(({ member }) => member))];
-  if (tasks.includes(state.sorted)) {
+  if (sorted) {
     const worst = smaller ? Infinity : -Infinity;
-    const key = (member) => value(of(member, state.sorted)) ?? worst;
+    const key = (member) => value(of(member, sorted)) ?? worst;
     members = members.map((member) => [member, key(member)]).sort((a, b) => (smaller ? a[1] - b[1] : b[1] - a[1])).map(([member]) => member);
   }
   const head = h("tr", {}, h("th", { scope: "col" }, say(model, "member")), tasks.map((task) =>
-    h("th", { scope: "col", "aria-sort": state.sorted === task ? (smaller ? "ascending" : "descending") : undefined },
-      h("button", { class: "small", title: say(model, "sort"), onclick: () => {
-        state.sorted = state.sorted === task ? null : task;
-        changed();
-      } }, state.sorted === task ? `${task} ▾` : task))));
+    h("th", { scope: "col", "aria-sort": sorted === task ? (smaller ? "ascending" : "descending") : undefined },
+      h("button", { id: `sort-${task}`, class: "small", title: say(model, "sort"), onclick: () => sort(sorted === task ? "" : task) },
+        sorted === task ? `${task} ▾` : task))));
   const cell = (member, task, i, j) => {
     const row = of(member, task);
     const made = h("td", { class: "number", tabindex: row ? (i + j ? -1 : 0) : undefined, "data-at": `${i} ${j}` }, row ? shown(value(row)) : "");
     if (!row) return made;
-    const part = value(row) === null ? 0 : Math.min(1, Math.max(0, value(row) / (state.measure === "accuracy" || state.measure === "whole" ? 1 : most)));
+    const part = value(row) === null ? 0 : Math.min(1, Math.max(0, value(row) / (measure === "accuracy" || measure === "whole" ? 1 : most)));
     made.style.background = `color-mix(in srgb, var(--blue) ${Math.round(45 * part)}%, var(--paper))`;
     made.addEventListener("pointerenter", () => tell(row));
     made.addEventListener("focus", () => tell(row));

@@ -1,7 +1,7 @@
 // The served page: what is typed goes to the server on this machine, and what it says is shown. The link keeps all of it.
 
 import { commands, h } from "./dom.js";
-import { LINKED, Store, fromLink, toLink } from "./store.js";
+import { Store, fromLink, toLink } from "./store.js";
 import { say } from "./words.js";
 import { DEFAULTS, STUDIES, renderExplorer } from "./explorer.js";
 
@@ -33,13 +33,14 @@ async function told(asked) {
 
 function request(extra) {
   const values = Object.fromEntries(["spec", "method", "length", "word", "without", "file"].map((name) => [name, model.get(name)]));
+  if (values.file?.name !== values.spec) values.file = null; // Back may have gone to another machine
   return { ...values, length: Number(values.length), ...extra };
 }
 
 // A word of the machine before is replaced, if it is none of this one.
 async function look(path = "/api/look") {
   const mine = ++last;
-  const machine = JSON.stringify([model.get("spec"), model.get("file")]);
+  const machine = JSON.stringify([request().spec, request().file]);
   working(true);
   model.set("message", "");
   try {
@@ -47,6 +48,7 @@ async function look(path = "/api/look") {
     if (mine !== last) return;
     for (const name of ["machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
     model.set("word", found.word);
+    model.set("asked", asked());
     looked = machine;
     const tokens = found.built.run.tokens.length;
     if (model.get("position") === undefined || model.get("position") >= tokens) model.set("position", tokens - 1);
@@ -200,14 +202,16 @@ function fail(message) {
   model.save_changes();
 }
 
-// What one asks for is a step that Back takes back; where one looks in it is not.
-const STEPS = ["view", "place", "spec", "method", "length", "word", "function", "d", "n", "cells"];
+// What one asks for is a step that Back takes back; where one looks in it is not, nor in which language and colours.
+const STEPS = ["view", "place", "asked", "function", "d", "n", "cells"];
 const step = () => STEPS.map((name) => `${model.get(name) ?? ""}`).join("\n");
+const asked = () => ["spec", "method", "length", "word"].map((name) => `${model.get(name)}`).join(" ");
 let [taken, linked] = [null, ""];
 model.on("change", () => {
   const link = toLink(model);
-  if (link === linked) return;
-  history[taken !== null && taken !== step() ? "pushState" : "replaceState"](null, "", link);
+  const further = taken !== null && taken !== step();
+  if (link === linked && !further) return;
+  history[further ? "pushState" : "replaceState"]({ ours: true }, "", link);
   [taken, linked] = [step(), link];
 });
 for (const name of ["language", "view", "studies", "zoo", "word", "place"]) model.on(`change:${name}`, fields);
@@ -215,13 +219,19 @@ model.on("change:without", () => look());
 model.on("change:view", need);
 model.on("change:studies", need);
 addEventListener("hashchange", () => {
-  for (const [name, value] of Object.entries(fromLink(location.hash))) model.set(name, value);
+  const told = Object.entries(fromLink(location.hash));
+  for (const [name, value] of told) if (!(history.state?.ours && ["language", "theme"].includes(name))) model.set(name, value);
   if (!VIEWS.includes(model.get("view"))) model.set("view", "machine");
+  model.set("asked", asked());
+  const [view, place] = [model.get("view"), model.get("place")];
+  const another = model.get("studies")?.[view]?.includes(place) && place !== brought[view];
+  if (another) brought[view] = place;
   [taken, linked] = [step(), toLink(model)];
   model.save_changes();
   fields();
-  if (model.get("view") === "machine") look();
-  if (model.get("view") === "approximation" && model.get("approximation")) approximate();
+  if (another) bring(view, place);
+  if (view === "machine") look();
+  if (view === "approximation" && model.get("approximation")) approximate();
 });
 
 const skip = (event) => {

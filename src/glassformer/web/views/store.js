@@ -57,7 +57,7 @@ export function toLink(model) {
   const link = new URLSearchParams();
   for (const name of Object.keys(LINKED)) {
     const value = model.get(name);
-    if (value === undefined || value === null || value === "") continue;
+    if (value === undefined || value === null || (value === "" && name !== "word")) continue;
     link.set(name, name === "without" ? JSON.stringify(value) : value);
   }
   return `#${link}`;

@@ -20,7 +20,7 @@ export function retell(model, words) {
 function inKorean(words) {
   for (const [pattern, korean] of told) {
     const found = words.match(pattern);
-    if (found) return korean.replace(/\$(\d)/g, (_, i) => inKorean(found[i] ?? ""));
+    if (found) return korean.replace(/([$&])(\d)/g, (_, sign, i) => (sign === "&" ? inKorean(found[i]) : found[i] ?? ""));
   }
   const separator = ["; ", " · ", ", "].find((each) => words.includes(each));
   return separator ? words.split(separator).map(inKorean).join(separator) : words;
