@@ -64,7 +64,7 @@ def wanderings(
     With `home`, some of the states, a word does not leave these until a moment of its own, if it can.
     """
     visits, states = np.ones(len(machine.states)), np.full(count, machine.start)
-    stays_until = rng.integers(0, length, count)
+    stays_until = np.zeros(count) if home is None else rng.integers(0, length, count)
     words = np.empty((count, length), dtype=np.intp)
     for at in range(length):
         ahead = machine.delta[:, states]
