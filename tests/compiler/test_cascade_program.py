@@ -174,6 +174,16 @@ def test_a_level_remembers_no_more_than_it_must(spec: str, heads: list[list[str]
     assert verify(built, words=30).wrong == 0
 
 
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_part_that_is_entered_once_at_one_place_needs_no_memory_of_it(start: int) -> None:
+    """From 0 the first a leads to 1, and from then on b goes back and forth; from 1 there is nothing else."""
+    delta = np.array([[1, 1, 2], [0, 2, 1]])
+    built = compile(Machine(("0", "1", "2"), ("a", "b"), delta, start), 40, "cascade")
+    assert built.certificate.layers == 2 - start
+    assert verify(built, words=100).wrong == 0
+    assert compile(Machine(("0", "1", "2"), ("a", "b"), delta, start), 40).certificate.method == "cascade"
+
+
 @pytest.mark.parametrize(("spec", "rows"), [("divisible(5, base=10)", 5), ("dyck(pairs=2, depth=3)", 4 + 10 + 18 + 16)])
 def test_situations_that_do_the_same_and_lead_to_the_same_are_one(spec: str, rows: int) -> None:
     """Two digits with the same remainder; brackets below an error."""

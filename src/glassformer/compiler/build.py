@@ -26,6 +26,7 @@ from glassformer.compiler.certificate import PRECISIONS, Certificate, Margins, m
 from glassformer.compiler.dyck import dyck_program
 from glassformer.compiler.gridworld import gridworld_program
 from glassformer.compiler.log_depth import log_depth
+from glassformer.compiler.stops import way_down
 from glassformer.compiler.stream import Program, Register, refuse_if_too_large
 from glassformer.errors import InputError, whole_number
 from glassformer.nn import Transformer, files
@@ -158,7 +159,7 @@ def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
         depths["dyck"] = stack.layers
     try:
         cascade = decompose(machine.trim(), watch=Watch(QUICK))
-        depths["cascade"] = cascade.layers(length)
+        depths["cascade"] = way_down(cascade, machine.trim().start).layers(length)
         programs["cascade"] = lambda machine, length: cascade_program(machine, length, cascade)
     except TooLargeError as error:
         refused.append(f"cascade was not tried: {error}")

@@ -74,7 +74,7 @@ class Registers:
                 for what, meaning in words.items()
             )
             self.counts[i, stage] = stream.register(f"rest {name}", len(rest.elements), "the same for all before")
-        self.resets, self.memory = stop.level.ever_resets, stop.memory if stop.level.ever_resets else "nothing"
+        self.resets, self.memory = stop.resets, stop.memory if stop.resets else "nothing"
         if self.memory != "nothing":
             about = "the tile that this letter resets to, with earlier turns undone"
             self.written = stream.register(f"to {k}", stop.places, about)
@@ -384,7 +384,8 @@ def cascade_program(machine: Machine, length: int, cascade: Cascade | None = Non
     layers = counted(len(program.blocks), "layer")
     if cascade.solvable:
         program.theorem = "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length"
-        program.because = f"solvable: {layers} for words of any length, as many as its cascade is deep"
+        why = "as many as its cascade is deep" if len(program.blocks) == cascade.depth else "and its cascade is deeper"
+        program.because = f"solvable: {layers} for words of any length, {why}"
     else:
         names = sorted({c.group.name for level in cascade.levels for c in level.components if not c.group.solvable})
         program.theorem = "Theorems 1 and 2: what is not solvable in logarithmic depth, all else in constant depth"

@@ -6,7 +6,7 @@ Those that do the same on their level, and lead to the same on the next, are one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from glassformer.algebra.cascade import Cascade, Level
+from glassformer.algebra.depth import doubling
 from glassformer.compiler.turning import Rest, Turning
 
 Situation: TypeAlias = tuple[int, int, int]
@@ -41,6 +42,8 @@ class Stop:
     """For each situation, the situation on the next level for each tile of P (one, where P is not on the level)."""
     first: int
     """The coordinate of the start."""
+    resets: bool = True
+    """Whether resets ever change the coordinate."""
 
     @cached_property
     def turning(self) -> dict[int, Turning]:
@@ -88,7 +91,7 @@ class Stop:
     def target(self, situation: int) -> tuple[int, int] | None:
         """The component and the tile that a situation resets to, if it does."""
         row = self.row[situation]
-        if row < 0 or not self.level.resets[row]:
+        if not self.resets or row < 0 or not self.level.resets[row]:
             return None
         return int(self.level.component[row]), int(self.level.moves[row, 0])
 
@@ -102,6 +105,10 @@ class Way:
     stops: list[Stop]
     last: list[Situation]
     """The situations below the last level, where only P′ counts."""
+
+    def layers(self, length: int) -> int:
+        """Layers that it takes for words of this length."""
+        return sum(stop.stages + stop.resets + bool(stop.rests) * doubling(length) for stop in self.stops)
 
 
 def way_down(cascade: Cascade, start: int) -> Way:
@@ -138,9 +145,37 @@ def _merged(stop: Stop, ahead: Sequence[int]) -> tuple[Stop, list[int]]:
     ), became
 
 
+def _settled(stop: Stop, begins: int, firsts: Iterable[int]) -> Stop:
+    """The stop without its resets, if from some first coordinate none changes anything: so where a part of the machine
+    is entered once, and always at the same place. Where the start does not need the level, any coordinate may be first.
+    """
+    settled = (first for first in firsts if stop.level.ever_resets and not _changes(stop, begins, first))
+    first = next(settled, None)
+    return replace(stop, resets=stop.level.ever_resets) if first is None else replace(stop, first=first, resets=False)
+
+
+def _changes(stop: Stop, begins: int, first: int) -> bool:
+    """Whether a reset ever finds the coordinate elsewhere than it leads; each component has one of its own."""
+    ahead: dict[int, list[tuple[int, int]]] = {}
+    for row, ((old, new, _),) in zip(stop.row, stop.situations, strict=True):
+        ahead.setdefault(old, []).append((new, row))
+    for component in range(len(stop.level.components)):
+        reached = {(begins, first)}
+        for old, place in (queue := [(begins, first)]):
+            for new, row in ahead.get(old, ()):
+                ours = row >= 0 and stop.level.component[row] == component
+                then = int(stop.level.moves[row, place]) if ours else place
+                if ours and stop.level.resets[row] and then != place:
+                    return True
+                if (new, then) not in reached:
+                    reached.add((new, then))
+                    queue.append((new, then))
+    return False
+
+
 def _walked(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation]]]:
     """Each level with its situations, and the situations on the next level."""
-    coordinates = cascade.coordinates(start)
+    coordinates, begins = cascade.coordinates(start), 0
     situations: list[Situation] = [(0, 0, letter) for letter in range(len(cascade.machine.symbols))]
     for k, level in enumerate(cascade.levels):
         below: dict[Situation, int] = {}
@@ -158,5 +193,8 @@ def _walked(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation
             rows.append(row)
             among = (i for i, component in enumerate(level.components) if old in component.members)
             on.append(next(among) if cascade.level_of[old] == k else -1)
-        yield Stop(level, [{each} for each in situations], rows, on, leads, coordinates[k]), list(below)
+        stop = Stop(level, [{each} for each in situations], rows, on, leads, coordinates[k])
+        here = cascade.level_of[begins] == k
+        yield _settled(stop, begins, [stop.first] if here else range(stop.places)), list(below)
+        begins = int(cascade.tiles[begins, stop.first]) if here else begins
         situations = list(below)

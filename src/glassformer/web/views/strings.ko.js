@@ -230,6 +230,7 @@ export const told = [
   [/^Theorem 3: a walk between two walls, in one attention layer if it never turns$/, "정리 3: 두 벽 사이의 보행, 방향을 바꾸지 않으면 어텐션 층 1개"],
   [/^Brackets of bounded depth, in three attention layers; in two if they are of one kind$/, "깊이가 제한된 괄호, 어텐션 층 3개 (한 종류뿐이면 2개)"],
   [/^solvable: (\d+) layers? for words of any length, as many as its cascade is deep$/, "가해: 단어 길이와 상관없이 캐스케이드 깊이만큼 $1층"],
+  [/^solvable: (\d+) layers? for words of any length, and its cascade is deeper$/, "가해: 단어 길이와 상관없이 $1층 (캐스케이드는 더 깊음)"],
   [/^(\d+) layers?: what is not solvable \((.+)\) by doubling, all else in constant depth$/, "$1층: 가해가 아닌 부분($2)은 창을 두 배씩 넓혀 처리하고, 나머지는 상수 깊이로 처리"],
   [/^a walk between two walls: (\d+) layers for words of any length and any number of cells$/, "두 벽 사이의 보행: 단어 길이와 칸 수에 상관없이 $1층"],
   [/^a walk that never turns: (\d+) layer for words of any length and any number of cells$/, "방향을 바꾸지 않는 보행: 단어 길이와 칸 수에 상관없이 $1층"],
