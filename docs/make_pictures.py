@@ -113,7 +113,7 @@ def patched() -> str:
     back = restored(found, metric(model(corrupted)), metric(model(clean))).view(len(sites), -1)
     columns = ["start", *("/".join(dict.fromkeys(pair)) for pair in zip(*words, strict=True))]
     rows = [f"layer {layer}" for layer in range(len(sites))]
-    return draw_heatmap(back.tolist(), rows, columns, "Part of the answer restored by hook_resid_pre")
+    return draw_heatmap(back.tolist(), rows, columns, "Part of the answer restored by hook_resid_pre", full=1.0)
 
 
 if __name__ == "__main__":

@@ -68,8 +68,10 @@ def test_lens_and_attribution_of_a_built_model(shell: Shell, parity: str) -> Non
 
 
 def test_patching_shows_where_the_difference_is(shell: Shell, parity: str, tmp_path: Path) -> None:
-    of_one_head = shell.json("measure", "patch", parity, "1011", "1111", "--hook", "blocks.0.attn.hook_z[0]")
+    of_one_head = shell.json("measure", "patch", parity, "1011", "1111", "--hook", "attn.hook_z[0]")
     assert [layer["restored"][-1] for layer in of_one_head["layers"]] == [0, 1, 0]  # layer 1 fetches it
+    (second,) = shell.json("measure", "patch", parity, "1011", "1111", "--hook", "blocks.1.attn.hook_z")["layers"]
+    assert (second["layer"], second["restored"][-1]) == (1, 1)
     found = shell.json("measure", "patch", parity, "1011", "1111")
     assert [layer["restored"] for layer in found["layers"]] == [[0, 0, 1, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 0, 1]]
     drawing = tmp_path / "patch.svg"
@@ -78,6 +80,19 @@ def test_patching_shows_where_the_difference_is(shell: Shell, parity: str, tmp_p
     path = ("measure", "path", parity, "1011", "1111", "--from", "hook_embed", "--to")
     (heard,) = shell.json(*path, "blocks.0.hook_v_input[0]")["layers"]
     assert heard["restored"] == 0  # the letter is two back, not one
+
+
+def test_every_path_is_tried_where_none_is_named(shell: Shell, parity: str, tmp_path: Path) -> None:
+    last = ("measure", "path", parity, "1011", "1111", "--to", "blocks.2.hook_resid_post")
+    told, _ = shell(*last, "--out", str(tmp_path / "paths.svg"))
+    assert "blocks.1.hook_mlp_out" in told
+    drawn = "".join(ET.fromstring((tmp_path / "paths.svg").read_text()).itertext())
+    assert "blocks.2.hook_resid_post" in drawn
+    wires = {wire["from"]: wire["restored"] for layer in shell.json(*last)["layers"] for wire in layer["wires"]}
+    assert wires["blocks.1.hook_mlp_out"] == 1
+    assert wires["hook_pos_embed"] == 0
+    everything = shell.json(*last[:-2])["layers"]
+    assert [layer["layer"] for layer in everything] == [0, 1, 2]
 
 
 def test_patches_that_cannot_be_are_refused(shell: Shell, parity: str) -> None:
@@ -96,6 +111,9 @@ def test_patches_that_cannot_be_are_refused(shell: Shell, parity: str) -> None:
             "--to",
             "blocks.0.hook_mlp_in",
         ): "nobody is nothing that writes",
+        ("path", parity, "10", "00", "--to", "blocks.0.hook_mlp_im"): "near it are blocks.0.hook_mlp_in",
+        ("patch", parity, "10", "00", "--out", "patch.txt"): "heat maps are drawn as SVG: call it patch.svg",
+        ("dictionary", parity, "--hook", "hook_embed", "--features", "100000000"): "GiB; the limit is 2 GiB",
         ("ablate", parity, "--kind", "all"): "an ablation is one of zero, mean, resample; not 'all'",
         ("dictionary", parity, "--hook", "blocks.0.hook_pattern"): "there is no activation 'blocks.0.hook_pattern'",
         ("dictionary", parity, "--hook", "hook_embed", "--kind", "gated"): "standard (ReLU and L1) or topk",
@@ -125,7 +143,12 @@ def test_planted_facts_are_found_and_the_model_is_kept(shell: Shell, tmp_path: P
     assert found["places"][-1]["efficacy"] == found["places"][-1]["others_kept"] == 1
     told, _ = shell("step", str(tmp_path / "model"), "start Michael Jordan plays", "--layer", "1")
     assert "would be said after this layer: basketball" in told
-    assert "there is no token 'Jackson'" in shell("step", str(tmp_path / "model"), "Jackson", code=2)[1]
+    assert "there is no token 'Jordn' here; near it are Jordan" in shell(
+        "step", str(tmp_path / "model"), "start Michael Jordn plays", code=2
+    )[1].replace("\n", " ")
+    assert shell.json("measure", "ablate", str(tmp_path / "model"))["layers"][-1]["mlp"] > 0.2
+    assert shell.json("measure", "circuit", str(tmp_path / "model"), "--words", "8")["wires"]
+    assert "have 4 tokens" in shell("measure", "ablate", str(tmp_path / "model"), "--length", "9", code=2)[1]
     assert "not at 'verb'" in shell("facts", "--planted", "verb", "--out", str(tmp_path / "x"), code=2)[1]
 
 

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
 
 from glassformer import classify
 from glassformer.automata import Machine, Semiautomaton, machine
+from glassformer.compiler import compile
 from glassformer.errors import InputError
+from strategies import machines
 
 
 def test_a_language_is_judged_by_its_minimal_machine() -> None:
@@ -29,6 +32,15 @@ def test_depths_are_told_for_a_length() -> None:
     assert classify("parity", 1025).depth == {"log": 11, "cascade": 1}
     assert classify("gridworld(9)", 64).depth == {"log": 6, "cascade": 8, "gridworld": 2}
     assert classify("symmetric(5)", 64).depth == {"log": 6, "cascade": None}
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given_machine=machines(min_states=2, max_states=6, max_letters=3))
+@pytest.mark.usefixtures("types_unchecked")
+def test_the_depth_of_the_cascade_is_that_of_the_model_from_this_start(given_machine: Machine) -> None:
+    depth = classify(given_machine).depth["cascade"]
+    assume(depth)
+    assert compile(given_machine, 4, "cascade").certificate.layers == depth
 
 
 def test_merging_can_be_switched_off() -> None:

@@ -1,3 +1,5 @@
+import itertools
+import time
 from pathlib import Path
 
 import numpy as np
@@ -115,3 +117,11 @@ def test_the_description_names_what_each_part_reads_and_writes() -> None:
         assert layer.mlp is not None
         assert (layer.mlp.reads, layer.mlp.writes) == (["now", "past"], ["now", "past"])
         assert layer.mlp.units == built.certificate.mlp
+
+
+def test_a_slow_computer_builds_the_same_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = compile("symmetric(4)", 100).certificate
+    clock = itertools.count(step=1000)
+    monkeypatch.setattr(time, "thread_time", lambda: next(clock))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    assert compile("symmetric(4)", 100).certificate == expected

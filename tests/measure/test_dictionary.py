@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from glassformer.errors import InputError
+from glassformer.measure import dictionary
 from glassformer.measure.dictionary import (
     Dictionary,
     Shape,
@@ -95,3 +96,20 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, vectors: torch.Tensor) -> 
         fit(vectors, Shape(9, 20))
     with pytest.raises(InputError, match=r"\[feature, 8\]; these are \[2, 3\]"):
         recovery(Dictionary(Shape(8, 20)), torch.zeros(2, 3))
+
+
+def test_a_dictionary_that_does_not_fit_in_memory_is_refused_with_an_estimate(vectors: torch.Tensor) -> None:
+    with pytest.raises(InputError, match=r"100,000,000 features of vectors of 8 numbers.* GiB; the limit is 2 GiB"):
+        Shape(8, 100_000_000)
+    with pytest.raises(InputError, match=r"10,000,000 at once, take some .* GiB"):
+        fit(vectors, SPARSE, samples=10_000_000)
+
+
+def test_the_quality_is_the_same_in_small_batches(
+    vectors: torch.Tensor, fitted: Fitted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = quality(fitted(SPARSE), vectors)
+    monkeypatch.setattr(dictionary, "NUMBERS_AT_ONCE", 700)
+    parts = quality(fitted(SPARSE), vectors)
+    assert (parts.active, parts.dead) == (whole.active, whole.dead)
+    assert parts.explained == pytest.approx(whole.explained, abs=1e-6)  # sums of float32 in another order

@@ -6,9 +6,19 @@ import torch
 from glassformer.compiler import compile
 from glassformer.errors import InputError
 from glassformer.measure import patching, sites
-from glassformer.measure.patching import Place, ablate, grid, logit_difference, patch, path_patch, probability, restored
+from glassformer.measure.patching import (
+    Place,
+    ablate,
+    grid,
+    logit_difference,
+    patch,
+    path_patch,
+    path_patches,
+    probability,
+    restored,
+)
 from glassformer.measure.sites import Site, check, rows_at_once
-from glassformer.measure.wiring import Wire
+from glassformer.measure.wiring import Wire, Wiring
 from glassformer.nn import Config, Transformer
 
 CONFIG = Config.uniform(vocab=5, outputs=4, context=9, width=12, layers=2, heads=2, norm="layer")
@@ -63,6 +73,17 @@ def test_on_a_built_model_the_letter_that_differs_is_carried_as_the_construction
     assert found.tolist() == [[0, 0, 1, 0, 0], [0, 0, 1, 0, 0]]
 
 
+def test_many_paths_at_once_are_the_same_as_one_after_the_other(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sites, "NUMBERS_AT_ONCE", 2000)
+    metric, wires = probability(torch.tensor([0, 1, 2])), Wiring(model).between(reader=Site("blocks.1.hook_mlp_in"))
+    together = path_patches(model, CORRUPTED, CLEAN, [[wire] for wire in wires], metric)
+    assert len(wires) == 7  # from the embedding, the positions, two heads of each layer, and an MLP
+    for wire, each in zip(wires, together, strict=True):
+        torch.testing.assert_close(each, path_patch(model, CORRUPTED, CLEAN, [wire], metric))
+
+
 def test_path_patching_goes_over_one_wire_alone(model: Transformer) -> None:
     metric = probability(torch.tensor([0, 1, 2]))
     to_logits = Site("blocks.1.hook_resid_post")
@@ -107,6 +128,13 @@ def test_bad_places_are_named_with_what_would_do(model: Transformer) -> None:
         patch(model, CORRUPTED, CLEAN, [[Place(Site("hook_embed"), 6)]], metric)
     with pytest.raises(InputError, match=r"these are \[3, 5\] and \[3, 6\]"):
         patch(model, CORRUPTED[:, :5], CLEAN, [[Place(Site("hook_embed"), 0)]], metric)
+    wire = Wire(Site("hook_embed"), Site("blocks.0.hook_mlp_in"))
+    with pytest.raises(InputError, match=r"these are \[3, 6\] and \[2, 6\]"):
+        path_patch(model, CORRUPTED, CLEAN[:2], [wire], metric)
+    with pytest.raises(InputError, match=r"the metric gave \[1, 3, 6\] for logits \[1, 3, 6, 4\]"):
+        path_patch(model, CORRUPTED, CLEAN, [wire], lambda logits: logits[..., 0])
+    with pytest.raises(InputError, match=r"the metric cannot take logits \[1, 3, 6, 4\]"):
+        path_patch(model, CORRUPTED, CLEAN, [wire], probability(torch.tensor([0, 1, 2, 3])))
     with pytest.raises(InputError, match="an ablation is one of zero, mean, resample; not 'noise'"):
         ablate(model, CLEAN, [Site("hook_embed")], "noise")
     with pytest.raises(InputError, match="at least two words"):

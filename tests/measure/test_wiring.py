@@ -83,6 +83,9 @@ def test_each_row_may_have_its_own_wires_cut() -> None:
         ("threshold(3)", "gridworld", 8),
         ("gridworld(3)", "gridworld", 6),
         ("dyck(pairs=1, depth=3)", "dyck", 10),
+        ("regex:(a|b)*abb", "log", 8),  # the last 3 letters tell the state: the second layer needs 1 from 2 back
+        ("regex:(a|b)*abbab", "log", 8),
+        ("random(3, letters=3, seed=2388)", "auto", 6),
     ],
 )
 @pytest.mark.usefixtures("types_unchecked")
@@ -125,6 +128,13 @@ def test_states_that_no_word_leads_to_make_no_wires() -> None:
     built = compile(lost, 8, "cascade")
     assert (built.certificate.layers, verify(built).wrong) == (1, 0)
     assert_every_wire_is_found(built)
+
+
+@pytest.mark.parametrize("method", ["log", "cascade", "auto"])
+def test_a_machine_with_one_answer_makes_no_wires(method: str) -> None:
+    built = compile(Machine(("here", "lost"), ("a", "b"), np.array([[0, 1], [0, 0]])), 8, method)
+    assert verify(built).wrong == 0
+    assert wires_in_weights(built.model) == []
 
 
 def assert_every_wire_is_found(built: Built) -> None:
@@ -183,7 +193,7 @@ def test_resampling_does_not_see_wires_that_say_the_same_on_every_word() -> None
 
 def test_wires_that_do_not_exist_and_models_without_any_are_named() -> None:
     wiring = Wiring(random_model())
-    with pytest.raises(InputError, match=r"hook_resid_mid is nothing that writes; what writes are hook_embed"):
+    with pytest.raises(InputError, match=r"hook_resid_mid is nothing that writes; near it are hook_embed"):
         wiring.cut([Wire(Site("hook_resid_mid"), wiring.readers[0])])
     with pytest.raises(InputError, match=r"reads before blocks.1.hook_mlp_out writes"):
         wiring.cut([Wire(Site("blocks.1.hook_mlp_out"), wiring.readers[0])])

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.nn import BlockShape, Config, HookPoint, PiecewiseLinear, Transformer
+from glassformer.nn import trace as tracing
 from literal_transformer import Literal
 
 UNEVEN = (BlockShape(2, 4, (7,)), BlockShape(3, 6, (5, 9)), BlockShape(0, 1, (6,)), BlockShape(1, 2, ()))
@@ -230,6 +231,11 @@ def test_shapes_that_make_no_sense_are_refused(make: object, message: str) -> No
         (torch.zeros(1, 10, dtype=torch.long), "10 positions do not fit a context of 9"),
         (torch.tensor([[5]]), "tokens from 5 to 5 do not fit the vocabulary 0 … 4"),
         (torch.tensor([[-1]]), "tokens from -1"),
+        (
+            torch.zeros(0, 3, dtype=torch.long),
+            r"nothing to read: tokens are \[batch, pos\], and these \[0, 3\]",
+        ),
+        (torch.zeros(2, 0, dtype=torch.long), r"these \[2, 0\]"),
     ],
 )
 def test_tokens_that_do_not_fit_are_refused(tokens: Tensor, message: str) -> None:
@@ -250,6 +256,16 @@ def test_unknown_hooks_get_the_nearest_names() -> None:
 def test_a_hook_that_changes_the_shape_is_refused_with_both_shapes() -> None:
     with pytest.raises(InputError, match=r"hook_embed gave shape \[2, 3, 10\] for \[2, 7, 10\]"):
         made(BASE).run_with_hooks(TOKENS, [("hook_embed", lambda value, hook: value[:, :3])])
+    with pytest.raises(InputError, match=r"hook_embed gave int, not a tensor \[2, 7, 10\]"):
+        made(BASE).run_with_hooks(TOKENS, [("hook_embed", lambda value, hook: 0)])  # type: ignore[list-item, return-value]
+
+
+def test_a_trace_that_does_not_fit_in_memory_is_refused_before_it_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = made(BASE)
+    monkeypatch.setattr(tracing, "MOST_KEPT", 2 * 7 * 10)
+    assert model.trace(TOKENS, "hook_embed")["hook_embed"].shape == (2, 7, 10)
+    with pytest.raises(InputError, match=r"these activations of 2 × 7 tokens take some 0 GiB.*name fewer of them"):
+        model.trace(TOKENS)
 
 
 def test_what_each_head_and_mlp_reads_and_adds_can_be_asked_for_by_name(model: Transformer) -> None:

@@ -34,3 +34,13 @@ def test_a_table_says_where_there_is_no_number() -> None:
     root = ElementTree.fromstring(draw_heatmap([[None, 300.0]], ["none"], ["reverse", "copy"], "Steps"))
     words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"–", "300"} <= set(words)
+
+
+def test_a_table_tells_what_its_colours_mean() -> None:
+    def ends(values: list[float | None], full: float) -> list[str | None]:
+        root = ElementTree.fromstring(draw_heatmap([values], ["row"], ["a", "b"], "Parts", full=full))
+        return [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")][-2:]
+
+    assert ends([0.1, 0.36], 1.0) == ["0", "1.00"]
+    assert ends([-0.1, 0.36], 0.0) == ["-0.36", "0.36"]
+    assert ends([None, None], 0.0) == ["0", "1.00"]

@@ -1,6 +1,7 @@
 """What Python says reaches a Korean reader in Korean: asked of the very function that the page uses."""
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,7 +78,13 @@ def test_what_is_said_of_every_machine_of_the_zoo_and_its_model(browser: Any, se
 def test_what_was_not_found_out_within_the_limits(browser: Any, server: Server) -> None:
     spec = "random(12, letters=5, seed=1)"
     said: list[str] = []
-    for limits in (Limits(elements=10), Limits(images=3), Limits(rows=5), Limits(seconds=0.0)):
+    for limits in (
+        Limits(elements=10),
+        Limits(images=3),
+        Limits(images=3, seconds=math.inf),
+        Limits(rows=5),
+        Limits(seconds=0.0),
+    ):
         said += class_seen(machine(spec), spec, 16, limits)["notes"]
     said += compile("parity", 100, dtype="bfloat16").certificate.why.split("; ")
     assert len(set(said)) > 4

@@ -16,16 +16,16 @@ and the latest write. It is what the constant-depth transformer is made after.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Integer
 
 from glassformer.algebra.depth import doubling
-from glassformer.algebra.groups import Group
+from glassformer.algebra.groups import MOST_ELEMENTS, Group
 from glassformer.algebra.holonomy import Component, Holonomy, holonomy, merged
 from glassformer.algebra.limits import Watch
 from glassformer.automata import Semiautomaton
@@ -254,22 +254,22 @@ def _by_doubling(group: Group, elements: Over) -> Over:
 
 
 def decompose(machine: Semiautomaton, merge: bool = True, watch: Watch | None = None) -> Cascade:
-    """The cascade of a machine; levels are merged where that makes it less deep, unless `merge` is False."""
+    """The cascade of a machine, as shallow as is known; by holonomy alone, with every level, if `merge` is False."""
     plain = tabulated(holonomy(machine, watch), watch)
     return less_deep(plain, watch) if merge else plain
 
 
 def less_deep(plain: Cascade, watch: Watch | None = None) -> Cascade:
-    """The cascade with levels merged, if that makes it less deep."""
-    fewer = merged(plain.decomposition, watch)
-    if fewer.levels == plain.decomposition.levels:
-        return plain
-    shared = tabulated(fewer, watch)
-    return min(plain, shared, key=lambda cascade: sum(level.depth for level in cascade.levels))
+    """The cascade with levels merged, and turned instead of reset where they can be, if that makes it less deep."""
+    fewer = tabulated(merged(plain.decomposition, watch), watch, turn=True)
+    return min(plain, fewer, key=lambda cascade: sum(level.depth for level in cascade.levels))
 
 
-def tabulated(whole: Holonomy, watch: Watch | None = None) -> Cascade:
-    """The tables of all levels, for those (P, P′, letter) that can occur; what never occurs is left out."""
+def tabulated(whole: Holonomy, watch: Watch | None = None, turn: bool = False) -> Cascade:
+    """The tables of all levels, for those (P, P′, letter) that can occur; what never occurs is left out.
+
+    A level needs no memory if a turn of its group does instead of each reset; with `turn`, it does.
+    """
     watch = watch or Watch()
     of, sets, letters = whole.component_of(), len(whole.tiles), len(whole.machine.symbols)
     level_of = [whole.components[c].level if c >= 0 else whole.levels for c in of]
@@ -278,24 +278,23 @@ def tabulated(whole: Holonomy, watch: Watch | None = None) -> Cascade:
     number_of_level = np.full(whole.levels + 1, -1)
     count = 0
     for k in range(whole.levels):
-        rows: list[tuple[int, int, tuple[int, ...], bool]] = []
+        here = [(old, new, s) for s in range(letters) for old, new in pairs[s] if level_of[new] == k]
+        moves = {each: _move(whole, *each, len(whole.tiles[each[0]]) if level_of[each[0]] == k else 1) for each in here}
+        if turn:
+            moves |= _turns_instead(whole, of, moves)
         for letter in range(letters):
             below: set[tuple[int, int]] = set()
             for old, new in pairs[letter]:
                 olds = whole.tiles[old] if level_of[old] == k else (old,)
-                move = None
-                if level_of[new] == k:
-                    move = _move(whole, old, new, letter, len(olds))
-                    is_reset = whole.images.then[letter][old] != new
-                    key = (old * sets + new) * letters + letter
-                    rows.append((key, of[new], move, is_reset))
-                below.update(_refined(whole.tiles[new], olds, new, move))
+                move = moves.get((old, new, letter))
+                below.update(_refined(whole.tiles[new], olds, new, move.places if move else None))
             pairs[letter] = below
             count += len(below)
             watch("table rows", count, watch.limits.rows)
-        if rows:
+        if moves:
             number_of_level[k] = len(levels)
-            levels.append(_level(whole, sorted(rows)))
+            rows = sorted(((old * sets + new) * letters + s, of[new], *moves[old, new, s]) for old, new, s in here)
+            levels.append(_level(whole, rows))
     number_of_level[-1] = len(levels)
     places = max((len(frame) for frame in whole.tiles), default=0)
     tiles = np.zeros((sets, places), dtype=np.intp)
@@ -304,15 +303,44 @@ def tabulated(whole: Holonomy, watch: Watch | None = None) -> Cascade:
     return Cascade(whole, levels, tiles, number_of_level[level_of])
 
 
-def _move(whole: Holonomy, old: int, new: int, letter: int, places: int) -> tuple[int, ...]:
-    """What a letter does to each place of a tile, when the set before is `old` and the set after is `new`."""
+class Move(NamedTuple):
+    """Where a letter takes each place of a tile, and whether it is a reset."""
+
+    places: tuple[int, ...]
+    reset: bool
+
+
+def _move(whole: Holonomy, old: int, new: int, letter: int, places: int) -> Move:
+    """What a letter does, when the set before is `old` and the set after is `new`."""
     then, tiles, masks = whole.images.then[letter], whole.tiles, whole.images.masks
     if then[old] == new:
         place = {tile: i for i, tile in enumerate(tiles[new])}
-        return tuple([place[then[tile]] for tile in tiles[old]])
+        return Move(tuple([place[then[tile]] for tile in tiles[old]]), reset=False)
     image = masks[then[old]]
     target = next(i for i, tile in enumerate(tiles[new]) if image & ~masks[tile] == 0)
-    return (target,) * places
+    return Move((target,) * places, reset=True)
+
+
+def _turns_instead(
+    whole: Holonomy, of: Sequence[int], moves: Mapping[tuple[int, int, int], Move]
+) -> dict[tuple[int, int, int], Move]:
+    """For each reset of a level a turn that does as well: each tile goes into the tile that its place is turned to.
+
+    None at all, if some reset has no such turn: then the level needs its memory anyway.
+    """
+    found = {}
+    for (old, new, letter), move in moves.items():
+        if move.reset:
+            group = whole.components[of[new]].group
+            if of[old] != of[new] or group.order > MOST_ELEMENTS:
+                return {}
+            then, masks = whole.images.then[letter], whole.images.masks
+            holds = [[masks[then[a]] & ~masks[b] == 0 for b in whole.tiles[new]] for a in whole.tiles[old]]
+            turns = np.flatnonzero(np.array(holds)[range(group.degree), group.elements].all(axis=1))
+            if not len(turns):
+                return {}
+            found[old, new, letter] = Move(tuple(group.elements[turns[0]].tolist()), reset=False)
+    return found
 
 
 def _refined(

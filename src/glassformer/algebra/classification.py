@@ -1,7 +1,7 @@
 """`classify`: everything that the algebra of a machine says, gathered; what passes a limit is left out, with a note.
 
 A language is judged by its minimal machine, because other machines for it may do more than the language asks. The
-cascade and the depths are those of the machine as it is given, which is the one that `compile` follows.
+cascade and the depths are those of the machine as it is given, from its start: the one that `compile` follows.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from glassformer.algebra.cascade import Cascade, less_deep, tabulated
@@ -20,6 +21,7 @@ from glassformer.algebra.limits import Limits, TooLargeError, Watch
 from glassformer.algebra.monoid import Monoid, monoid
 from glassformer.algebra.stack import stack_of
 from glassformer.algebra.walk import walk_of
+from glassformer.algebra.way import Way, way_down
 from glassformer.automata import Machine
 from glassformer.automata import machine as machine_of
 from glassformer.errors import InputError, whole_number
@@ -44,11 +46,16 @@ class Classification:
     notes: list[str]
     """What was not found out, and why."""
 
+    @cached_property
+    def way(self) -> Way | None:
+        """The way down the cascade from the start."""
+        return way_down(self.cascade, self.machine.trim().start) if self.cascade else None
+
     @property
     def depth(self) -> dict[str, int | None]:
         """Layers of each construction for words of this length; None where a cascade is not solvable or known."""
         log = doubling(window(self.machine, self.length))
-        layers = {"log": log, "cascade": self.cascade.depth if self.cascade else None}
+        layers = {"log": log, "cascade": self.way.depth if self.way else None}
         walk, stack = walk_of(self.machine), stack_of(self.machine)
         return layers | ({"gridworld": walk.layers} if walk else {}) | ({"dyck": stack.layers} if stack else {})
 

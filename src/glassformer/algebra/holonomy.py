@@ -11,6 +11,7 @@ two can share their tiles, and so a level, if the group gets no larger by it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -60,9 +61,10 @@ def holonomy(machine: Semiautomaton, watch: Watch | None = None) -> Holonomy:
     watch = watch or Watch()
     found = images(machine, watch)
     if not found.complete:
+        within = f" in {watch.limits.seconds:g} seconds" * math.isfinite(watch.limits.seconds)
         raise TooLargeError(
             f"the search for images of the states stopped at a limit, with {len(found.masks):,} of them "
-            f"(at most {watch.limits.images:,} in {watch.limits.seconds:g} seconds)"
+            f"(at most {watch.limits.images:,}{within})"
         )
     classes = found.connected()
     largest_inside = maximal_subsets(found.masks, len(machine.states))

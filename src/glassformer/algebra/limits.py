@@ -26,7 +26,7 @@ class Limits:
     points: int = 2_000
     """Points that a group may move."""
     seconds: float = 60.0
-    """Time."""
+    """Time of this thread at work: what a search finds does not depend on what else the computer does."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Watch:
 
     limits: Limits = field(default_factory=Limits)
     show: Callable[[str, int, int], None] | None = None
-    begin: float = field(default_factory=time.monotonic)
+    begin: float = field(default_factory=time.thread_time)
 
     def __call__(self, what: str, done: int, limit: int) -> None:
         """So many are done, of so many that are allowed."""
         if done > limit:
             raise TooLargeError(f"there are more than {limit:,} {what}, the limit ({done:,} were found)")
-        if time.monotonic() > self.begin + self.limits.seconds:
+        if time.thread_time() > self.begin + self.limits.seconds:
             raise TooLargeError(f"{self.limits.seconds:g} seconds, the limit, were over after {done:,} {what}")
         if self.show:
             self.show(what, done, limit)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 from rich import box
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from glassformer.measure.wiring import Wire
     from glassformer.studies.subject import Subject
 
-MOST_KEYS = 8
+MOST_KEYS, MOST_WIRES = 8, 20
+Cells: TypeAlias = Sequence[Sequence[float | None]]
 
 Word = Annotated[
     str, typer.Argument(metavar="WORD", help="What the model reads: letters of its machine, text, or names of tokens.")
@@ -35,7 +37,18 @@ Kind = Annotated[str, typer.Option(help="What stands there instead: zero, mean (
 Words = Annotated[int, typer.Option(min=2, max=100_000, help="Words to look at.")]
 Length = Annotated[int | None, typer.Option(min=1, help="Their length; default: as in training, or up to 64.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the words.")]
-Picture = Annotated[Path | None, typer.Option("--out", metavar="FILE.svg", help="Draw the heat map here.")]
+
+
+def svg_file(picture: Path | None) -> Path | None:
+    """A name for a drawing, which is SVG."""
+    if picture and picture.suffix.lower() != ".svg":
+        raise InputError(f"heat maps are drawn as SVG: call it {picture.with_suffix('.svg')}")
+    return picture
+
+
+Picture = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE.svg", help="Draw the heat map here.", callback=svg_file)
+]
 
 
 @app.command()
@@ -215,7 +228,8 @@ def patch(
     clean: Clean,
     corrupted: Corrupted,
     hook: Annotated[
-        str, typer.Option(help="What is put in, of every layer: hook_resid_pre, hook_mlp_out, attn.hook_z …")
+        str,
+        typer.Option(help="What is put in: hook_resid_pre … of every layer, or blocks.1.hook_mlp_out."),
     ] = "hook_resid_pre",
     position: Position = -1,
     picture: Picture = None,
@@ -230,11 +244,12 @@ def patch(
     from glassformer.measure.sites import Site
 
     subject, one, two, metric, ends = pair(folder, clean, corrupted, position)
-    hook = re.sub(r"^blocks\.\d+\.", "", hook)
-    sites = [Site.parse(f"blocks.{i}.{hook}") for i in range(len(subject.model.blocks))]
-    there = known_hooks(subject)
-    layers = [i for i, site in enumerate(sites) if site.hook in there]
-    sites = [sites[i] for i in layers] or sites[:1]
+    in_layer = re.match(r"blocks\.(\d+)\.", hook)
+    asked = [int(in_layer[1])] if in_layer else range(len(subject.model.blocks))
+    hook = hook[in_layer.end() :] if in_layer else hook
+    there, named = known_hooks(subject), {i: Site.parse(f"blocks.{i}.{hook}") for i in asked}
+    layers = [i for i, site in named.items() if site.hook in there] or [*named][:1]
+    sites = [named[i] for i in layers]
     with progress_bar("patching") as advance:
         measured = patched(subject.model, two, one, grid(sites, one.shape[1]), metric, advance)
     effect = restored(measured, *ends).view(len(sites), -1)
@@ -259,11 +274,11 @@ def as_grid(layers: list[dict[str, Any]]) -> tuple[list[list[float]], list[str],
     return values, [f"layer {layer['layer']}" for layer in layers], [*(f"head {h}" for h in range(heads)), "MLP"]
 
 
-def draw(picture: Path, values: list[list[float]], rows: list[str], columns: list[str], title: str) -> None:
+def draw(picture: Path, values: Cells, rows: list[str], columns: list[str], title: str) -> None:
     """A heat map, in a file."""
     from glassformer.report.heatmap import draw_heatmap
 
-    write_atomically(picture, draw_heatmap(values, rows, columns, title).encode())
+    write_atomically(picture, draw_heatmap(values, rows, columns, title, full=1.0).encode())
     err.print(f"wrote {picture}")
 
 
@@ -283,24 +298,58 @@ def path(
     folder: AnyFolder,
     clean: Clean,
     corrupted: Corrupted,
-    writer: Annotated[str, typer.Option("--from", help="Who says it: hook_embed, blocks.0.attn.hook_result[1] …")],
-    reader: Annotated[str, typer.Option("--to", help="Who hears it: blocks.1.hook_q_input[0], blocks.1.hook_mlp_in …")],
+    writer: Annotated[
+        str | None,
+        typer.Option("--from", help="Who says it: hook_embed, blocks.0.attn.hook_result[1] … or all."),
+    ] = None,
+    reader: Annotated[
+        str | None,
+        typer.Option("--to", help="Who hears it: blocks.1.hook_q_input[0], blocks.1.hook_mlp_in … or all."),
+    ] = None,
     position: Position = -1,
+    picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let one part hear from another what it says in the clean run, and nobody else (path patching)."""
-    from glassformer.measure.patching import path_patch, restored
+    """Let one part hear from another what it says in the clean run, and nobody else (path patching).
+
+    0 is the corrupted answer, 1 the clean one. Without --from or --to, every wire is tried in turn.
+    """
+    from glassformer.measure.patching import path_patches, restored
     from glassformer.measure.sites import Site
-    from glassformer.measure.wiring import Wire
+    from glassformer.measure.wiring import Wire, Wiring
 
     subject, one, two, metric, ends = pair(folder, clean, corrupted, position)
-    wire = Wire(Site.parse(writer), Site.parse(reader))
-    effect = float(restored(path_patch(subject.model, two, one, [wire], metric), *ends))
+    named = (Site.parse(name) if name else None for name in (writer, reader))
+    wires = Wiring(subject.model).between(*named)
+    with progress_bar("patching") as advance:
+        patched = path_patches(subject.model, two, one, [[wire] for wire in wires], metric, advance)
+    effects = dict(zip(wires, restored(patched, *ends).tolist(), strict=True))
+    if picture:
+        writers, readers = dict.fromkeys(w.writer for w in wires), dict.fromkeys(w.reader for w in wires)
+        values = [[effects.get(Wire(w, r)) for r in readers] for w in writers]
+        title = "Part of the answer restored over each wire, from rows to columns"
+        draw(picture, values, [str(w) for w in writers], [str(r) for r in readers], title)
     if as_json:
-        layer = int(wire.reader.hook.split(".")[1])
-        return print_json({"from": writer, "to": reader, "layers": [{"layer": layer, "restored": effect}]})
-    out.print(f"{wire}: {effect:.3f} of the way from the corrupted to the clean answer")
+        told = [{"from": str(w.writer), "to": str(w.reader), "restored": effect} for w, effect in effects.items()]
+        layers = wires_by_layer(told, len(subject.model.blocks))
+        if len(told) == 1:
+            layers = [{"layer": each["layer"], **told[0]} for each in layers if each["wires"]]
+        return print_json({"from": writer, "to": reader, "layers": layers})
+    if len(effects) == 1:
+        out.print(f"{wires[0]}: {effects[wires[0]]:.3f} of the way from the corrupted to the clean answer")
+        return None
+    table = table_of("to", "from", "restored")
+    for wire, effect in sorted(effects.items(), key=lambda each: -abs(each[1]))[:MOST_WIRES]:
+        table.add_row(str(wire.reader), str(wire.writer), f"{effect:.3f}")
+    out.print(table)
+    if len(effects) > MOST_WIRES:
+        out.print(f"… and {len(effects) - MOST_WIRES:,} wires that do less (all of them with --json)")
     return None
+
+
+def wires_by_layer(wires: list[dict[str, Any]], layers: int) -> list[dict[str, Any]]:
+    """Wires, by the layer of those that read."""
+    return [{"layer": i, "wires": [w for w in wires if w["to"].startswith(f"blocks.{i}.")]} for i in range(layers)]
 
 
 def pair(
@@ -371,10 +420,7 @@ def circuit(
     if as_json:
         told = {"precision": scored.precision, "recall": scored.recall, "known": scored.known}
         wires = [{"from": str(w.writer), "to": str(w.reader), "changes": changes.get(w)} for w in found]
-        layers = [
-            {"layer": i, "wires": [w for w in wires if str(w["to"]).startswith(f"blocks.{i}.")]}
-            for i in range(len(subject.model.blocks))
-        ]
+        layers = wires_by_layer(wires, len(subject.model.blocks))
         known_too = told if is_known else {}
         return print_json({"kind": kind, "wires": wires, "layers": layers, "suffices": enough, **known_too})
     table = table_of("reads", "from")

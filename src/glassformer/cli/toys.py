@@ -38,7 +38,7 @@ def facts(
     from glassformer.nn import files
     from glassformer.studies import facts as looking
     from glassformer.studies.planted import planted as plant
-    from glassformer.studies.subject import NAMES
+    from glassformer.studies.subject import NAMES, SENTENCES
 
     world = make_world(subjects, seed)
     if planted:
@@ -46,7 +46,8 @@ def facts(
     else:
         with progress_bar("learning") as advance:
             model = learn(world, seed=seed, tell=advance)
-    files.save(folder / "model", model, {NAMES: files.to_json(list(world.names))})
+    known = {NAMES: world.names, SENTENCES: [f"start {world.told(fact)}" for fact in range(world.count)]}
+    files.save(folder / "model", model, {name: files.to_json(list(told)) for name, told in known.items()})
     with progress_bar("tracing and editing") as advance:
         found = looking.study(model, world, edits, seed=seed, tell=advance)
     stored = looking.capacity(world, seed=seed) if capacity else []
@@ -73,7 +74,7 @@ def traced_map(found: Found) -> str:
     layers = sorted({place.layer for place in found.places})
     traced = [[place.traced for place in found.places if place.layer == layer] for layer in layers]
     title = "Where is a fact? Part of the answer that each MLP brings back"
-    return draw_heatmap(traced, [f"layer {i} MLP" for i in layers], POSITIONS, title)
+    return draw_heatmap(traced, [f"layer {i} MLP" for i in layers], POSITIONS, title, full=1.0)
 
 
 def print_places(found: Found) -> None:
@@ -86,7 +87,10 @@ def print_places(found: Found) -> None:
     out.print(table)
     most = sorted(found.attribution.items(), key=lambda part: -part[1])[:3]
     made = ", ".join(f"{name} {share:.2f}" for name, share in most)
-    out.print(f"{found.facts:,} facts in {found.parameters:,} parameters; answers' logits are made by: {made}")
+    out.print(
+        f"{found.facts:,} facts, all of them known, in {found.parameters:,} parameters; "
+        f"answers' logits are made by: {made}"
+    )
     out.print(f"the ten units that add most in the last MLP tell {found.memory:.2f} of the answers alone")
 
 

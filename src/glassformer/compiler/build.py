@@ -18,6 +18,7 @@ from glassformer.algebra.depth import doubling, window
 from glassformer.algebra.limits import TooLargeError, Watch
 from glassformer.algebra.stack import stack_of
 from glassformer.algebra.walk import walk_of
+from glassformer.algebra.way import way_down
 from glassformer.automata import Label, Machine, formats
 from glassformer.automata import machine as machine_of
 from glassformer.automata.semiautomaton import Word
@@ -26,7 +27,6 @@ from glassformer.compiler.certificate import PRECISIONS, Certificate, Margins, m
 from glassformer.compiler.dyck import dyck_program
 from glassformer.compiler.gridworld import gridworld_program
 from glassformer.compiler.log_depth import log_depth
-from glassformer.compiler.stops import way_down
 from glassformer.compiler.stream import Program, Register, refuse_if_too_large
 from glassformer.errors import InputError, whole_number
 from glassformer.nn import Transformer, files
@@ -35,8 +35,8 @@ from glassformer.wording import counted
 
 NUMBERS_AT_ONCE: Final = 2**25
 """Largest activation of one forward pass, in numbers: 128 MiB in float32."""
-QUICK: Final = Limits(images=2_000, rows=200_000, seconds=5.0)
-"""How far `auto` looks for a cascade."""
+SEARCHED: Final = Limits(images=2_000, rows=20_000, seconds=math.inf)
+"""How far `auto` looks for a cascade; larger ones are too large to build. No clock decides: a machine has one model."""
 
 
 METHODS: Final[dict[str, Callable[[Machine, int], Program]]] = {
@@ -158,7 +158,7 @@ def _shallowest(machine: Machine, length: int, dtype: str) -> Built:
     if stack := stack_of(machine):
         depths["dyck"] = stack.layers
     try:
-        cascade = decompose(machine.trim(), watch=Watch(QUICK))
+        cascade = decompose(machine.trim(), watch=Watch(SEARCHED))
         depths["cascade"] = way_down(cascade, machine.trim().start).layers(length)
         programs["cascade"] = lambda machine, length: cascade_program(machine, length, cascade)
     except TooLargeError as error:

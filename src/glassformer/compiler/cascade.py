@@ -20,6 +20,7 @@ import itertools
 import math
 import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -27,13 +28,13 @@ import torch
 
 from glassformer.algebra.cascade import Cascade, decompose
 from glassformer.algebra.depth import doubling
+from glassformer.algebra.way import Stop, way_down
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
 from glassformer.compiler.instructions import Clock
 from glassformer.compiler.log_depth import compose
-from glassformer.compiler.stops import Stop, way_down
 from glassformer.compiler.stream import Answers, Head, Program, Register, Stream, Units
-from glassformer.compiler.turning import moved, reversed_moves
+from glassformer.compiler.turning import Turning, moved, reversed_moves
 from glassformer.wording import counted
 
 Counts: TypeAlias = dict[int, list[OneHot]]
@@ -49,7 +50,9 @@ class Registers:
         self.sums: dict[tuple[int, int], Register] = {}
         self.counts: dict[tuple[int, int], Register] = {}
         self.elements: dict[tuple[int, int], Register] = {}
-        for i, part in stop.turning.items():
+        self.turning = {i: Turning(group) for i, group in stop.groups.items() if group.order > 1}
+        self.rests = {i: part.rest for i, part in self.turning.items() if part.rest}
+        for i, part in self.turning.items():
             for stage, counter in enumerate(part.counters):
                 name, moduli = f"{k}.{i + 1}.{stage + 1}", counter.moduli
                 low, high, size = -(max(moduli) // 2), (max(moduli) - 1) // 2, len(moduli)
@@ -62,8 +65,8 @@ class Registers:
                 if stage:
                     self.elements[i, stage] = stream.register(f"element {name}", part.group.order, "what is left to do")
         self.own, self.now, self.past = (dict[int, Register]() for _ in range(3))
-        for i, rest in stop.rests.items():
-            name, stage = f"{k}.{i + 1}", len(stop.turning[i].counters)
+        for i, rest in self.rests.items():
+            name, stage = f"{k}.{i + 1}", len(self.turning[i].counters)
             words = {
                 "own": "where this letter takes each point, after all that was counted",
                 "now": "the same for the last letters",
@@ -74,11 +77,11 @@ class Registers:
                 for what, meaning in words.items()
             )
             self.counts[i, stage] = stream.register(f"rest {name}", len(rest.elements), "the same for all before")
-        self.resets, self.memory = stop.resets, stop.memory if stop.resets else "nothing"
-        if self.memory != "nothing":
+        self.memory = stop.memory
+        if self.memory not in ("nothing", "the first"):
             about = "the tile that this letter resets to, with earlier turns undone"
             self.written = stream.register(f"to {k}", stop.places, about)
-        if self.memory in ("the latest reset", "the latest reset before"):
+        if self.memory in ("the latest reset", "the latest reset before", "the first"):
             self.writes = stream.register(f"reset {k}", 1, f"does this letter reset level {k}?")
         if self.memory in ("the letter before", "the latest reset"):
             self.found = stream.register(f"found {k}", stop.places, f"the same of {self.memory}")
@@ -86,6 +89,8 @@ class Registers:
             self.elsewhere = stream.register(f"earlier {k}", stop.places, "the latest in an earlier block")
             self.nearby = stream.register(f"nearby {k}", stop.places, "the latest in this block")
             self.no_one = stream.register(f"none {k}", 1, "was there none in this block?")
+        if self.memory == "the first":
+            self.so_far = stream.register(f"resets {k}", 1, "how many resets so far", high=length)
 
 
 class Writer:
@@ -95,14 +100,15 @@ class Writer:
         self.way = way_down(cascade, machine.start)
         self.stops, self.last = self.way.stops, self.way.last
         self.state_of = cascade.state_of
-        doubled = any(stop.rests for stop in self.stops)
-        least = 2 ** doubling(length) if doubled else 2 * cascade.layers(length) + 2  # shorter words need not all of it
+        doubled = self.way.depth is None
+        least = 2 ** doubling(length) if doubled else 2 * self.way.layers(length) + 2  # shorter words need not all
         length = max(length, least)
         self.machine, self.length, self.stream = machine, length, Stream()
         self.registers = [Registers(self.stream, stop, k + 1, length) for k, stop in enumerate(self.stops)]
         self.end = self.stream.register("state", len(machine.states), "the state after the letter")
         memories = {r.memory for r in self.registers}
-        self.sums, self.blocks = any(s.stages for s in self.stops), "the latest reset before" in memories
+        self.sums = any(s.stages for s in self.stops) or "the first" in memories
+        self.blocks = "the latest reset before" in memories
         layers = doubling(length) if doubled else int("the letter before" in memories)
         self.distances = [2**layer for layer in range(layers)]
         place = "the latest reset" in memories
@@ -126,12 +132,14 @@ class Writer:
         for k, stop in enumerate(self.stops):
             for stage in range(stop.stages):
                 program.block(*self.counting(k, stage), mlp=self.after_counting(k, stage))
-            if stop.rests:
+            if not stop.solvable:
                 for distance in self.distances[:-1]:
                     program.block(*self.doubling(k, distance), mlp=self.composed(k))
                 program.block(*self.doubling(k, self.distances[-1]), mlp=self.after_doubling(k))
-            if self.registers[k].resets:
+            if stop.resets:
                 program.block(*self.resetting(k), mlp=self.after_resetting(k))
+        if not self.stops:
+            program.block()  # the letter alone tells the state
         return program
 
     def last_states(self) -> list[int]:
@@ -142,7 +150,7 @@ class Writer:
         """What the sizes depend on."""
         rows = sum(len(stop.situations) for stop in self.stops)
         counters = sum(
-            len(counter.moduli) for stop in self.stops for t in stop.turning.values() for counter in t.counters
+            len(counter.moduli) for r in self.registers for part in r.turning.values() for counter in part.counters
         )
         situations = counted(rows, "table row")
         position = f"{self.clock.width} for the position" + ", some 2√T" * self.blocks
@@ -160,17 +168,16 @@ class Writer:
             return {self.end: np.eye(len(self.machine.states))[self.last_states()]}
         stop, registers = self.stops[k], self.registers[k]
         count = len(stop.situations)
-        if not stop.turning and not registers.resets:  # the coordinate never changes: straight on to the next level
-            ahead = [leads[stop.first if on >= 0 else 0] for leads, on in zip(stop.leads, stop.on, strict=True)]
-            return {register: matrix[[*ahead, -1]] for register, matrix in self.entry(k + 1).items()}
         held = {registers.situation: np.eye(count + 1)}
-        for i, part in stop.turning.items():
+        for i, part in registers.turning.items():
             elements = [stop.element(situation, i) for situation in range(count)] + [0]
             if part.counters:
                 held[registers.steps[i, 0]] = part.steps(0)[elements].astype(float)
             else:
                 held[registers.own[i]] = held[registers.now[i]] = part.rest_moves()[elements]
-        if registers.memory != "nothing" and not stop.turning:
+        if registers.memory == "the first":
+            held[registers.writes] = np.array([[float(i in stop.resets)] for i in range(count + 1)])
+        elif registers.memory != "nothing" and not registers.turning:
             targets = [stop.target(situation) for situation in range(count)]
             places = [target[1] if target else None for target in targets] + [stop.first]
             if registers.memory != "the letter before":
@@ -198,13 +205,13 @@ class Writer:
     def after_counting(self, k: int, stage: int) -> Units:
         """Sums to counts; then the step of the next stage, or the end of the level's turning."""
         stop, registers, circuit = self.stops[k], self.registers[k], Circuit(self.stream)
-        counts: Counts = {i: self.counts(circuit, k, i) for i in stop.turning}
-        for i, part in stop.turning.items():
+        counts: Counts = {i: self.counts(circuit, k, i) for i in registers.turning}
+        for i, part in registers.turning.items():
             if stage < len(part.counters):
                 counts[i][stage] = self.counted(circuit, k, i, stage)
                 circuit.write(registers.counts[i, stage], counts[i][stage])
                 self.hand_down(circuit, k, i, stage, counts[i][stage])
-        if stage + 1 == stop.stages and not stop.rests:
+        if stage + 1 == stop.stages and stop.solvable:
             self.after_turning(circuit, k, counts)
         return circuit.units("counts: sums modulo m")
 
@@ -220,7 +227,7 @@ class Writer:
 
     def counted(self, circuit: Circuit, k: int, i: int, stage: int) -> list[Signal]:
         """The count of all steps before this one, as a one-hot over all moduli of the stage."""
-        registers, moduli = self.registers[k], self.stops[k].turning[i].counters[stage].moduli
+        registers, moduli = self.registers[k], self.registers[k].turning[i].counters[stage].moduli
         steps, sums = circuit.read(registers.steps[i, stage]), circuit.read(registers.sums[i, stage])
         each = []
         for own, so_far, modulus in zip(steps, sums, moduli, strict=True):
@@ -235,8 +242,8 @@ class Writer:
 
     def hand_down(self, circuit: Circuit, k: int, i: int, stage: int, count: OneHot) -> None:
         """The element that is left for the next stage, and its steps there; or for the rest, and its moves."""
-        stop, registers = self.stops[k], self.registers[k]
-        part = stop.turning[i]
+        registers = self.registers[k]
+        part = registers.turning[i]
         last = stage + 1 == len(part.counters)
         if last and not part.rest:
             return
@@ -258,7 +265,7 @@ class Writer:
         stop, registers = self.stops[k], self.registers[k]
         if stage:
             return circuit.read(registers.elements[i, stage])
-        bits: list[list[Signal]] = [[] for _ in range(stop.turning[i].group.order)]
+        bits: list[list[Signal]] = [[] for _ in range(registers.turning[i].group.order)]
         for number, bit in enumerate(circuit.read(registers.situation)[:-1]):
             bits[stop.element(number, i)].append(bit)
         return [total(some) for some in bits]
@@ -279,9 +286,9 @@ class Writer:
 
     def after_doubling(self, k: int) -> Units:
         """The window is the whole prefix; this letter is taken back from it, and that ends the level's turning."""
-        stop, registers, circuit = self.stops[k], self.registers[k], Circuit(self.stream)
-        counts: Counts = {i: self.counts(circuit, k, i) for i in stop.turning}
-        for i, rest in stop.rests.items():
+        registers, circuit = self.registers[k], Circuit(self.stream)
+        counts: Counts = {i: self.counts(circuit, k, i) for i in registers.turning}
+        for i, rest in registers.rests.items():
             now, past, own = (
                 [circuit.digits(number, rest.points, rest.points) for number in circuit.read(register)]
                 for register in (registers.now[i], registers.past[i], registers.own[i])
@@ -290,7 +297,7 @@ class Writer:
             before = [moved(circuit, place, reversed_moves(own)) for place in so_far]
             rows = {tuple(moves): x for x, moves in enumerate(rest.moves.tolist())}
             counts[i][-1] = circuit.look_up(rows, before, len(rows))
-            circuit.write(registers.counts[i, len(stop.turning[i].counters)], counts[i][-1])
+            circuit.write(registers.counts[i, len(registers.turning[i].counters)], counts[i][-1])
         self.after_turning(circuit, k, counts)
         return circuit.units("compose: all letters before this one")
 
@@ -315,8 +322,8 @@ class Writer:
                 by_target.setdefault(target, []).append(bit)
         for i in {i for i, _ in by_target}:
             tile: OneHot = [total(by_target.get((i, place), ())) for place in range(stop.level.components[i].points)]
-            if i in stop.turning:
-                tile = stop.turning[i].turned(circuit, tile, counts[i], back=True)
+            if i in registers.turning:
+                tile = registers.turning[i].turned(circuit, tile, counts[i], back=True)
             for m, signal in enumerate(tile):
                 written[m].append(signal)
         if registers.memory != "the letter before":
@@ -324,13 +331,16 @@ class Writer:
         circuit.write(registers.written, [total(bits) for bits in written])
 
     def resetting(self, k: int) -> Sequence[Head]:
-        """The head that finds the latest reset; two, where a letter must not see its own; none, where none matters."""
+        """The head that finds the latest reset; two, where a letter must not see its own."""
         registers = self.registers[k]
-        if registers.memory == "nothing":
-            return []
         if registers.memory == "the letter before":
             return [self.clock.attend_back(1, registers.written, registers.found)]
         match = self.stream.form({registers.writes: [[1.0]]})
+        if registers.memory == "the first":
+            count = self.clock.flat_sum(registers.writes, registers.so_far)
+            return [
+                replace(count, largest_summand=2 / count.summands)
+            ]  # to tell one before from none: at most 2 in all
         if registers.memory == "the latest reset":
             return [self.clock.attend_last(match, {registers.found: registers.written})]
         return self.clock.attend_last_before(
@@ -339,14 +349,16 @@ class Writer:
 
     def after_resetting(self, k: int) -> Units:
         """The tile before this letter, and so the situation on the next level."""
-        stop, registers, circuit = self.stops[k], self.registers[k], Circuit(self.stream)
-        self.go_down(circuit, k, self.memory(circuit, registers), {i: self.counts(circuit, k, i) for i in stop.turning})
+        registers, circuit = self.registers[k], Circuit(self.stream)
+        counts: Counts = {i: self.counts(circuit, k, i) for i in registers.turning}
+        self.go_down(circuit, k, self.memory(circuit, k), counts)
         return circuit.units("table: tile and next situation")
 
-    def memory(self, circuit: Circuit, registers: Registers) -> OneHot:
+    def memory(self, circuit: Circuit, k: int) -> OneHot:
         """What the latest reset has written, as it was found."""
-        if registers.memory == "nothing":
-            return []
+        registers = self.registers[k]
+        if registers.memory == "the first":
+            return self.since_the_first(circuit, k)
         if registers.memory != "the latest reset before":
             return circuit.read(registers.found)
         (none,) = circuit.read(registers.no_one)
@@ -354,17 +366,26 @@ class Writer:
         some = Signal(constant=1.0) - none
         return [circuit.all_of([far, none]) + circuit.all_of([near, some]) for far, near in pairs]
 
+    def since_the_first(self, circuit: Circuit, k: int) -> OneHot:
+        """The one tile that resets lead to, if the first of them was before this letter; else the start's."""
+        stop, registers = self.stops[k], self.registers[k]
+        (so_far,), (this,) = circuit.read(registers.so_far), circuit.read(registers.writes)
+        none = circuit.below(so_far - this, 1, self.length)
+        (there,) = {target[1] for target in map(stop.target, stop.resets) if target}
+        bits = {stop.first: none, there: Signal(constant=1.0) - none}
+        return [bits.get(place, Signal()) for place in range(stop.places)]
+
     def go_down(self, circuit: Circuit, k: int, memory: OneHot, counts: Counts) -> None:
         """From memory and turning to the tile of P, and from situation and tile to the next situation."""
-        stop = self.stops[k]
-        situation = circuit.read(self.registers[k].situation)
+        stop, registers = self.stops[k], self.registers[k]
+        situation = circuit.read(registers.situation)
         tiles: dict[int, OneHot] = {}
-        for i in {on for on, leads in zip(stop.on, stop.leads, strict=True) if len(set(leads)) > 1}:
-            here = memory[: stop.level.components[i].points]
-            tiles[i] = stop.turning[i].turned(circuit, here, counts[i]) if i in stop.turning else here
+        for i, group in stop.groups.items():
+            here = memory[: group.degree]
+            tiles[i] = registers.turning[i].turned(circuit, here, counts[i]) if i in registers.turning else here
         below = [list[Signal]() for _ in range(1 + max(max(leads) for leads in stop.leads))]
         for number, (on, leads) in enumerate(zip(stop.on, stop.leads, strict=True)):
-            if len(set(leads)) == 1:
+            if number not in stop.asks:
                 below[leads[0]].append(situation[number])
                 continue
             for ahead in set(leads):
@@ -379,15 +400,17 @@ def cascade_program(machine: Machine, length: int, cascade: Cascade | None = Non
     States that no word leads to are left out of the cascade.
     """
     cascade = cascade or decompose(machine.trim())
-    program = Writer(cascade, machine.trim(), length).program()
+    writer = Writer(cascade, machine.trim(), length)
+    program = writer.program()
     program.answer_among(machine.reachable(), len(machine.states))
     layers = counted(len(program.blocks), "layer")
-    if cascade.solvable:
+    if writer.way.depth is not None:
         program.theorem = "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length"
-        why = "as many as its cascade is deep" if len(program.blocks) == cascade.depth else "and its cascade is deeper"
+        deeper = sum(level.depth for level in cascade.levels) > len(program.blocks)
+        why = "and its cascade is deeper" if deeper else "as many as its cascade is deep"
         program.because = f"solvable: {layers} for words of any length, {why}"
     else:
-        names = sorted({c.group.name for level in cascade.levels for c in level.components if not c.group.solvable})
+        names = sorted({group.name for stop in writer.stops for group in stop.groups.values() if not group.solvable})
         program.theorem = "Theorems 1 and 2: what is not solvable in logarithmic depth, all else in constant depth"
         program.because = f"{layers}: what is not solvable ({', '.join(names)}) by doubling, all else in constant depth"
     return program

@@ -4,12 +4,14 @@ Below layer l the stream at position t holds the map of the last 2^l letters: wh
 One head looks 2^l back and fetches the map of the 2^l letters before; the MLP composes the two. The start token
 holds the identity, and everything before the start is the start token, so after ⌈log₂ T⌉ layers every position
 knows the map of its whole prefix: also of words of 2^⌈log₂ T⌉ letters, for which the model therefore is. A machine that
-forgets all but the last k letters needs no longer window than k, for words of any length; where all letters do the
-same, the window is empty, and positions know the state.
+forgets all but the last k letters needs no longer window than k, for words of any length: the last layer fetches a
+shorter map, kept from an earlier one, if that is enough. Where all letters do the same, the window is empty, and
+positions know the state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -46,12 +48,17 @@ def log_depth(machine: Machine, length: int) -> Program:
     stream = Stream()
     now = stream.register("now", n, "where the last letters lead from each point", high=n - 1)
     past = stream.register("past", n, "the same for as many letters before them", high=n - 1)
+    known, kept = [[now] for _ in range(len(distances) + 1)], now  # the registers that hold what a layer knows
+    if distances and (enough := (letters - distances[-1] - 1).bit_length()) < len(distances) - 1:
+        about = f"where the last {counted(2**enough, 'letter')} lead from each point"
+        kept = stream.register("kept", n, about, high=n - 1)
+        known[enough].append(kept)
     clock = Clock(stream, length + 1, distances)
 
-    identity = np.arange(n)
+    moves = np.vstack([points.moves, np.arange(n)])
     program = Program(
         stream,
-        tokens=stream.into({now: np.vstack([points.moves, identity])}),
+        tokens=stream.into(dict.fromkeys(known[0], moves)),
         tokens_hold="each letter's map; the start's is the identity",
         positions=clock.table(),
         read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
@@ -59,14 +66,14 @@ def log_depth(machine: Machine, length: int) -> Program:
         theorem=THEOREM,
         because=because(letters, length, len(distances)),
         grows={
-            "width": f"2n + 3⌈log₂ T⌉ or little more, for n = {counted(n, 'point')}",
+            "width": f"{2 if kept is now else 3}n + 3⌈log₂ T⌉ or little more, for n = {counted(n, 'point')}",
             "mlp": "3n² + 2n, for any T",
         },
         answers=Answers(torch.tensor(points.states), stream.into({now: _spread(points.places, points.told_by, n)})),
     )
-    composition = compose(stream, now, past)
-    for distance in distances:
-        program.block(clock.attend_back(distance, now, past), mlp=composition)
+    for layer, distance in enumerate(distances, start=1):
+        fetched = now if layer < len(distances) else kept
+        program.block(clock.attend_back(distance, fetched, past), mlp=compose(stream, now, past, known[layer]))
     if not distances:
         program.block()  # one letter tells everything: there is nothing to compose
     return program
@@ -108,8 +115,8 @@ def because(letters: int, length: int, layers: int) -> str:
     )
 
 
-def compose(stream: Stream, now: Register, past: Register) -> Units:
-    """now_i ← now[past_i], and past ← 0.
+def compose(stream: Stream, now: Register, past: Register, known: Sequence[Register] | None = None) -> Units:
+    """now_i ← now[past_i], and past ← 0. Empty registers may be given beside `now` that hold the same afterwards.
 
     The number s = n·past_i + now_j − n·j lies in 0 … n − 1 exactly when past_i = j, and then it is now_j; otherwise
     it is below 0 or at least n. So a tent over s is now_j if past_i = j and 0 if not; its sum over j is now[past_i].
@@ -118,7 +125,8 @@ def compose(stream: Stream, now: Register, past: Register) -> Units:
     i, j = (index.reshape(-1) for index in np.indices((n, n)))
     pick = np.eye(n)
     shifted = stream.form({past: n * pick[:, i], now: pick[:, j]}, torch.tensor(-float(n) * j))
-    look_up = units(shifted, tent(n - 1), stream.into({now: pick[i]}), "compose: now_i ← now[past_i]")
+    into = stream.into(dict.fromkeys(known or [now], pick[i]))
+    look_up = units(shifted, tent(n - 1), into, "compose: now_i ← now[past_i]")
     return look_up + clear(stream, now) + clear(stream, past)
 
 

@@ -192,7 +192,9 @@ class Program:
     def answer_among(self, outputs: Integer[np.ndarray, " output"], count: int) -> None:
         """Tell the answers that these outputs are of so many; the others never occur, and never lead."""
         weight, constant = torch.zeros(self.stream.width, count).double(), torch.full((count,), -1.0).double()
-        weight[:, outputs], constant[outputs] = self.read_out.weight, self.read_out.constant
+        constant[outputs] = self.read_out.constant
+        if len(outputs) > 1:  # else there is nothing to read
+            weight[:, outputs] = self.read_out.weight
         self.read_out = Form(weight, constant)
         self.answers = replace(self.answers, outputs=torch.tensor(outputs)[self.answers.outputs])
 

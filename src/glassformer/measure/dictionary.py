@@ -24,6 +24,10 @@ from glassformer.measure.layers import refuse_infinite
 
 FOUND: Final = 0.9
 """A feature is recovered if some direction has at least this cosine with it."""
+MOST_NUMBERS: Final = 2**29
+"""In training: 2 GiB in float32."""
+NUMBERS_AT_ONCE: Final = 2**24
+"""Of the activities when a dictionary is tried: 64 MiB in float32."""
 CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"
 
 Vectors = Float[Tensor, "sample width"]
@@ -47,6 +51,16 @@ class Shape:
         finite_number(self.l1, "the price of activity (l1)", least=0)
         if whole_number(self.k, "k", least=1) > self.features:
             raise InputError(f"of {self.features} features, the {self.k} largest cannot be kept")
+        self.refuse_if_too_large(samples=1)
+
+    def refuse_if_too_large(self, samples: int) -> None:
+        """Estimate what training takes: weights, gradients and both of Adam's averages; activities, theirs and bits."""
+        numbers = self.features * (8 * self.width + 4 * samples)
+        if numbers > MOST_NUMBERS:
+            raise InputError(
+                f"{self.features:,} features of vectors of {self.width:,} numbers, {samples:,} at once, take some "
+                f"{numbers * 4 / 2**30:.1f} GiB; the limit is {MOST_NUMBERS * 4 // 2**30} GiB: take fewer features"
+            )
 
 
 class Dictionary(nn.Module):
@@ -90,6 +104,7 @@ def fit(
     """Train a dictionary on vectors, by Adam with a rate that falls to 0."""
     if vectors.ndim != 2 or vectors.shape[1] != shape.width or not len(vectors):
         raise InputError(f"the dictionary is of vectors [sample, {shape.width}]; these are {list(vectors.shape)}")
+    shape.refuse_if_too_large(samples)
     refuse_infinite(vectors)
     found = Dictionary(shape, seed).to(vectors.dtype)
     with torch.no_grad():
@@ -130,12 +145,17 @@ class Quality:
 
 @torch.no_grad()
 def quality(dictionary: Dictionary, vectors: Vectors) -> Quality:
-    """Measured on vectors."""
-    again, active = dictionary(vectors)
+    """Measured on vectors, as many at once as fit in memory."""
     varies = (vectors - vectors.mean(0)).pow(2).sum()
-    explained = 1 - float((again - vectors).pow(2).sum() / varies.clamp_min(1e-30))
-    on = active > 0
-    return Quality(explained, float(on.sum(1).double().mean()), float((~on.any(0)).double().mean()))
+    missed, active, ever = 0.0, 0, torch.zeros(dictionary.shape.features, dtype=torch.bool)
+    for some in vectors.split(max(1, NUMBERS_AT_ONCE // dictionary.shape.features)):
+        again, activity = dictionary(some)
+        on = activity > 0
+        missed += float((again - some).pow(2).sum())
+        active += int(on.sum())
+        ever |= on.any(0)
+    explained = 1 - missed / float(varies.clamp_min(1e-30))
+    return Quality(explained, active / len(vectors), float((~ever).double().mean()))
 
 
 @dataclass(frozen=True)

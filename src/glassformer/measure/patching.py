@@ -107,11 +107,7 @@ def patch(
     tell: Told = QUIET,
 ) -> Float[Tensor, "cell word"]:
     """The metric of corrupted runs in which the places of one cell hold what they hold in the clean run."""
-    if corrupted.shape[:2] != clean.shape[:2]:
-        raise InputError(
-            f"each corrupted word goes with a clean one of its length: these are {list(corrupted.shape[:2])} and "
-            f"{list(clean.shape[:2])} [words, tokens]"
-        )
+    _refuse_unlike(corrupted, clean)
     words, length = clean.shape[:2]
     sites = {check(model, place.site) for cell in cells for place in cell}
     for place in (place for cell in cells for place in cell):
@@ -125,9 +121,28 @@ def patch(
         for some in (numbers[i : i + at_once] for i in range(0, len(numbers), at_once)):
             hooks = list(_placed([cells[c] for c in some], there, words))
             logits = model.run_with_hooks(_tiled(stream, len(some)), hooks, begin)
-            measured |= zip(some, metric(logits.view(len(some), words, *logits.shape[1:])), strict=True)
+            measured |= zip(some, _measured(metric, logits.view(len(some), words, *logits.shape[1:])), strict=True)
             tell(len(measured), len(cells))
     return torch.stack([measured[c] for c in range(len(cells))])
+
+
+def _refuse_unlike(corrupted: Words, clean: Words) -> None:
+    if corrupted.shape[:2] != clean.shape[:2]:
+        raise InputError(
+            f"each corrupted word goes with a clean one of its length: these are {list(corrupted.shape[:2])} and "
+            f"{list(clean.shape[:2])} [words, tokens]"
+        )
+
+
+def _measured(metric: Metric, logits: Float[Tensor, "cell word pos output"]) -> Float[Tensor, "cell word"]:
+    """What a metric says, if it says one number for each word."""
+    try:
+        numbers = metric(logits)
+    except RuntimeError as error:
+        raise InputError(f"the metric cannot take logits {list(logits.shape)}: {error}") from None
+    if numbers.shape != logits.shape[:2]:
+        raise InputError(f"the metric gave {list(numbers.shape)} for logits {list(logits.shape)}: one for each word")
+    return numbers
 
 
 def _by_first_block(cells: Sequence[Sequence[Place]]) -> dict[int, list[int]]:
@@ -171,9 +186,28 @@ def path_patch(
     model: Transformer, corrupted: Words, clean: Words, wires: Sequence[Wire], metric: Metric
 ) -> Float[Tensor, " word"]:
     """The metric of corrupted runs in which, over these wires alone, readers read what writers say in the clean run."""
-    wiring = Wiring(model)
-    cut = wiring.cut(wires).expand(len(corrupted), -1, -1)
-    return metric(wiring.run(corrupted, cut, wiring.terms(clean)))
+    return path_patches(model, corrupted, clean, [wires], metric)[0]
+
+
+@torch.no_grad()
+def path_patches(
+    model: Transformer,
+    corrupted: Words,
+    clean: Words,
+    cells: Sequence[Sequence[Wire]],
+    metric: Metric,
+    tell: Told = QUIET,
+) -> Float[Tensor, "cell word"]:
+    """The same for many cells of wires, each alone; all of them go through the model together."""
+    _refuse_unlike(corrupted, clean)
+    wiring, (words, length) = Wiring(model), clean.shape[:2]
+    at_once, said, measured = max(1, rows_at_once(model, length) // words), wiring.terms(clean), list[Tensor]()
+    for some in (cells[i : i + at_once] for i in range(0, len(cells), at_once)):
+        cut = torch.stack([wiring.cut(wires) for wires in some]).repeat_interleave(words, dim=0)
+        logits = wiring.run(_tiled(corrupted, len(some)), cut, said.repeat(1, len(some), 1, 1))
+        measured += _measured(metric, logits.view(len(some), words, *logits.shape[1:]))
+        tell(len(measured), len(cells))
+    return torch.stack(measured)
 
 
 # -- what is measured ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from torch import Tensor
 from glassformer.errors import InputError
 from glassformer.measure.sites import Site
 from glassformer.nn import Transformer
-from glassformer.nn.trace import Hook, HookPoint
+from glassformer.nn.trace import Hook, HookPoint, nearest
 from glassformer.nn.transformer import Input, Logits
 
 Terms: TypeAlias = Float[Tensor, "writer batch pos width"]
@@ -84,14 +84,26 @@ class Wiring:
         """Which wires these are; one that does not exist is an error."""
         chosen = torch.zeros(len(self.writers), len(self.readers), dtype=torch.bool)
         for wire in wires:
-            for site, those, kind in ((wire.writer, self.writers, "writes"), (wire.reader, self.readers, "reads")):
-                if site not in those:
-                    raise InputError(f"{site} is nothing that {kind}; what {kind} are {', '.join(map(str, those))}")
+            self._refuse_unknown(wire.writer, wire.reader)
             writer, reader = self.writers.index(wire.writer), self.readers.index(wire.reader)
             if writer >= self.known_to[reader]:
                 raise InputError(f"{wire.reader} reads before {wire.writer} writes")
             chosen[writer, reader] = True
         return chosen
+
+    def between(self, writer: Site | None = None, reader: Site | None = None) -> list[Wire]:
+        """The wires from a writer to a reader; from all, or to all, where none is named."""
+        self._refuse_unknown(writer, reader)
+        found = [w for w in self.wires if writer in (None, w.writer) and reader in (None, w.reader)]
+        if not found:
+            raise InputError(f"{reader or 'nobody'} reads before {writer} writes")
+        return found
+
+    def _refuse_unknown(self, writer: Site | None, reader: Site | None) -> None:
+        for site, those, kind in ((writer, self.writers, "writes"), (reader, self.readers, "reads")):
+            if site is not None and site not in those:
+                near = nearest(str(site), map(str, those))
+                raise InputError(f"{site} is nothing that {kind}; near it are {', '.join(near)}")
 
     @torch.no_grad()
     def terms(self, tokens: Input) -> Terms:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.nn.config import Config
 from glassformer.shown import Shown
+
+MOST_KEPT: Final = 2**31
+"""Numbers that a trace holds: 8 GiB in float32."""
 
 NamesFilter: TypeAlias = str | Sequence[str] | Callable[[str], bool] | None
 
@@ -50,6 +54,8 @@ class Look:
             own = value.clone()  # so that an edit in place changes this activation and no other
             result = edit(own, HookPoint(name))
             changed = own if result is None else result
+            if not isinstance(changed, Tensor):
+                raise InputError(f"the hook on {name} gave {type(changed).__name__}, not a tensor {list(value.shape)}")
             if changed.shape != value.shape:
                 raise InputError(f"the hook on {name} gave shape {list(changed.shape)} for {list(value.shape)}")
             value = changed
@@ -139,7 +145,29 @@ def edits_by_name(
     return edits
 
 
+def refuse_if_too_large(names: Iterable[str], config: Config, batch: int, length: int) -> None:
+    """Estimate what it takes to keep these activations of a run, before it is run."""
+
+    def numbers(name: str) -> int:
+        shape = config.blocks[HookPoint(name).layer()] if name.startswith("blocks.") else None
+        if shape and name.endswith(("hook_attn_scores", "hook_pattern")):
+            return shape.heads * length
+        return max(config.width, sum(shape.mlp)) if shape and ".mlp." in name else config.width
+
+    total = batch * length * sum(map(numbers, names))
+    if total > MOST_KEPT:
+        raise InputError(
+            f"these activations of {batch:,} × {length:,} tokens take some {total * 4 / 2**30:.0f} GiB; the limit is "
+            f"{MOST_KEPT * 4 // 2**30} GiB: name fewer of them, or take fewer or shorter words"
+        )
+
+
+def nearest(name: str, names: Iterable[str], alike: float = 0.0) -> list[str]:
+    """The three names that are most like one, nearest first, of those that are alike enough."""
+    return difflib.get_close_matches(name, list(names), n=3, cutoff=alike)
+
+
 def unknown_hook(name: str, names: Iterable[str]) -> str:
     """A message for a hook that does not exist, with the nearest that do."""
-    near = difflib.get_close_matches(name, list(names), n=3, cutoff=0.4)
+    near = nearest(name, names, alike=0.4)
     return f"there is no activation {name!r} here" + (f"; near it are {', '.join(near)}" if near else "")

@@ -23,7 +23,17 @@ from glassformer.lineage.scores import Told
 from glassformer.nn import positions
 from glassformer.nn.attention import Apart, Attention, Residual, affine
 from glassformer.nn.config import ADDED_POSITIONS, BlockShape, Config
-from glassformer.nn.trace import UNSEEN, Here, Hook, Look, NamesFilter, Trace, edits_by_name, select
+from glassformer.nn.trace import (
+    UNSEEN,
+    Here,
+    Hook,
+    Look,
+    NamesFilter,
+    Trace,
+    edits_by_name,
+    refuse_if_too_large,
+    select,
+)
 from glassformer.shown import Shown
 
 Tokens: TypeAlias = Int[Tensor, "batch pos"]
@@ -288,6 +298,8 @@ class Transformer(nn.Module, Shown):
     def run_with_cache(self, tokens: Input, names_filter: NamesFilter = None) -> tuple[Logits, dict[str, Tensor]]:
         """The logits, and the activations by name."""
         look = Look(select(self.hook_names, names_filter, self.hooks_on_request))
+        self.check_tokens(tokens)
+        refuse_if_too_large(look.wanted, self.config, *tokens.shape[:2])
         return self(tokens, look.inside("")), look.seen
 
     def run_with_hooks(self, tokens: Input, fwd_hooks: Iterable[Hook] = (), begin: int = 0) -> Logits:
@@ -364,6 +376,8 @@ class Transformer(nn.Module, Shown):
             raise InputError(
                 f"tokens are int64 or int32 [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}"
             )
+        if not tokens.numel():
+            raise InputError(f"there is nothing to read: tokens are [batch, pos], and these {list(tokens.shape)}")
         if isinstance(first, Tensor) and (len(first) != tokens.shape[1] or (len(first) and int(first.min()) < 0)):
             raise InputError(f"{tokens.shape[1]} tokens stand at as many places, from 0 on, not at {first.tolist()}")
         end = int(first.max()) + 1 if isinstance(first, Tensor) else first + tokens.shape[1]

@@ -10,6 +10,7 @@ from glassformer.report import svg
 CELL: Final = 46.0
 LOW: Final = 34.0
 LETTER: Final = 7.2
+BAR: Final = 120.0
 MOST_WRITTEN: Final = 400
 """Cells in which the number is written, too."""
 BLUE: Final = (0, 114, 178)
@@ -17,10 +18,20 @@ ORANGE: Final = (213, 94, 0)
 
 
 def draw_heatmap(
-    values: Sequence[Sequence[float | None]], rows: Sequence[str], columns: Sequence[str], title: str, across: str = ""
+    values: Sequence[Sequence[float | None]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    across: str = "",
+    full: float = 0.0,
 ) -> str:
-    """Values with the names of rows and columns; colours are full at the largest value, and None is a dash."""
-    largest = max((abs(value) for row in values for value in row if value is not None), default=0.0) or 1.0
+    """Values with the names of rows and columns; None is a dash.
+
+    Colours are full at the largest value, or at `full` if that is more: 1 where values are parts of a whole, so that
+    two drawings can be compared. A bar below tells the colours.
+    """
+    least = min((value for row in values for value in row if value is not None), default=0.0)
+    largest = max([full, *(abs(value) for row in values for value in row if value is not None)]) or 1.0
     written = len(rows) * len(columns) <= MOST_WRITTEN
     wide = max(CELL if written else 10.0, LETTER * max(map(len, columns), default=1) + 6) if written else 10.0
     left, top = 24 + LETTER * max(map(len, rows), default=1), 78.0
@@ -39,8 +50,19 @@ def draw_heatmap(
             if written:
                 ink = svg.PAPER if abs(value) > 0.6 * largest else svg.INK
                 marks.append(svg.text(left + (j + 0.5) * wide, y + LOW / 2 + 4, number(value), 11, "middle", ink))
-    width = max(left + wide * len(columns) + 20, 40 + 9 * len(title))
-    return svg.page(width, top + LOW * len(rows) + 20, marks, title)
+    below = top + LOW * len(rows) + 14
+    marks += scale(left, below, -largest if least < 0 else 0.0, largest)
+    width = max(left + wide * len(columns) + 20, 40 + 9 * len(title), left + BAR + 60)
+    return svg.page(width, below + 30, marks, title)
+
+
+def scale(x: float, y: float, low: float, high: float) -> list[str]:
+    """What the colours mean: a bar from the lowest to the highest value."""
+    steps = 24
+    parts = [low + (high - low) * (i + 0.5) / steps for i in range(steps)]
+    marks = [svg.box(x + i * BAR / steps, y, BAR / steps + 0.5, 8, shade(part / high)) for i, part in enumerate(parts)]
+    ends = ((low, "start", 0.0), (high, "end", BAR))
+    return marks + [svg.text(x + at, y + 20, number(value), 10, anchor, svg.GREY) for value, anchor, at in ends]
 
 
 def number(value: float) -> str:

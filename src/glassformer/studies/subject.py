@@ -26,12 +26,15 @@ from glassformer.learn.trainer import model_of
 from glassformer.learn.transductions import Transduction
 from glassformer.measure.sites import Site, check
 from glassformer.nn import Transformer, files
+from glassformer.nn.trace import nearest
 from glassformer.nn.transformer import Tokens
 from glassformer.nn.translator import reader_of
 from glassformer.studies.reading import sentences
 
-NAMES, TRAINING, MACHINE = "names.json", "training.json", "machine.json"
-"""Beside a model: the names of its tokens, which are also its answers; how it was trained; what it was built for."""
+NAMES, SENTENCES = "names.json", "sentences.json"
+"""Beside a model: the names of its tokens, which are also its answers; sentences that it knows, all of one length."""
+TRAINING, MACHINE = "training.json", "machine.json"
+"""Beside a model: how it was trained; what it was built for."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Subject:
     task: WordTask | Transduction | None = None
     """What it was made for, if it reads words of a machine, or changes sequences."""
     is_built: bool = False
+    sentences: Tokens | None = None
+    """What it knows, if that is all that it was made for."""
 
     @property
     def words_task(self) -> WordTask | Transduction:
@@ -71,6 +76,15 @@ class Subject:
             return task.answered(chosen_words(task.machine, task.length, count, seed))
         return task.batch(np.random.default_rng([seed, count, 2]), count)
 
+    def own(self, count: int, length: int | None = None, seed: int = 0) -> Tokens:
+        """Words of its task, or some of the sentences that it knows."""
+        if self.sentences is None:
+            return self.words(count, length, seed).tokens
+        if length not in (None, self.sentences.shape[1]):
+            raise InputError(f"the sentences of this model have {self.sentences.shape[1]} tokens: leave --length away")
+        chosen = np.random.default_rng(seed).permutation(len(self.sentences))[:count]
+        return self.sentences[torch.from_numpy(np.sort(chosen))]
+
     @torch.no_grad()
     def vectors(self, site: Site, batches: Iterable[Tokens]) -> Float[Tensor, "sample width"]:
         """What a site holds at all positions of words, one below the other."""
@@ -81,7 +95,7 @@ class Subject:
     def batches(self, count: int, length: int | None = None, seed: int = 0, text: str | None = None) -> list[Tokens]:
         """Words, or sentences of a text, in batches of one length each; the too long and the lonely are left out."""
         if text is None:
-            return [self.words(count, length, seed).tokens]
+            return [self.own(count, length, seed)]
         if length is not None:
             raise InputError("sentences of a text have the length that they have: leave --length away")
         groups: dict[int, list[list[int]]] = {}
@@ -96,7 +110,7 @@ class Subject:
     def rows(self, count: int, length: int | None = None, seed: int = 0, text: str | None = None) -> Tokens:
         """Words, or stretches of a text (of 64 tokens if nothing is said), in one batch of one length."""
         if text is None:
-            return self.words(count, length, seed).tokens
+            return self.own(count, length, seed)
         if self.task is not None:
             raise InputError("this model reads words of its task, not a text: leave --text away")
         length = length or min(64, self.model.config.context)
@@ -118,7 +132,7 @@ class Subject:
     def output(self, name: str) -> int:
         """The number of an answer."""
         if name not in self.outputs:
-            raise InputError(f"there is no answer {name!r}; some are {', '.join(self.outputs[:8])}")
+            raise InputError(f"there is no answer {name!r}; near it are {', '.join(nearest(name, self.outputs))}")
         return self.outputs.index(name)
 
 
@@ -126,7 +140,7 @@ def open_subject(folder: Path) -> Subject:
     """The model in a folder, ours or Hugging Face's, or of a run."""
     if huggingface.is_model(folder):
         model = interop.load(folder)
-        beside = {name: folder / name for name in (NAMES, TRAINING, MACHINE) if (folder / name).is_file()}
+        beside = {name: folder / name for name in (NAMES, SENTENCES, TRAINING, MACHINE) if (folder / name).is_file()}
         documents = {name: file.read_text() for name, file in beside.items()}
         found = _of_documents(model, documents, folder)
         return _filled_up(found) if found else _of_huggingface(model, folder)
@@ -144,7 +158,9 @@ def _of_documents(model: Transformer, documents: Mapping[str, str], place: Path)
     """What our documents beside a model tell of it, unless it reads text."""
     if NAMES in documents:
         names = tuple(files.parse_json(documents[NAMES], f"{place}/{NAMES}"))
-        return Subject(model, names, names, lambda word: _by_name(word.split(), names))
+        told = files.parse_json(documents.get(SENTENCES, "[]"), f"{place}/{SENTENCES}")
+        known = torch.tensor([_by_name(sentence.split(), names) for sentence in told]) if told else None
+        return Subject(model, names, names, lambda word: _by_name(word.split(), names), sentences=known)
     if TRAINING in documents:
         run = files.parse_json(documents[TRAINING], f"{place}/{TRAINING}")
         task = None if reads_text(run) else task_from_json(run, f"{place}/{TRAINING}")
@@ -219,7 +235,5 @@ def _of_words(model: Transformer, task: WordTask | Transduction, is_built: bool)
 def _by_name(word: list[str], names: tuple[str, ...]) -> list[int]:
     for token in word:
         if token not in names:
-            raise InputError(
-                f"there is no token {token!r} here; there are {', '.join(names[:12])}{' …' * (len(names) > 12)}"
-            )
+            raise InputError(f"there is no token {token!r} here; near it are {', '.join(nearest(token, names))}")
     return [names.index(token) for token in word]

@@ -292,6 +292,7 @@ export const told = [
   [/^the same of the latest reset$/, "가장 최근 초기화의 타일 (위와 같은 뜻)"],
   [/^the latest in an earlier block$/, "앞선 구간에서 가장 최근 것"],
   [/^the latest in this block$/, "이 구간에서 가장 최근 것"],
+  [/^how many resets so far$/, "지금까지의 초기화 수"],
   [/^was there none in this block\?$/, "이 구간에는 없었는가?"],
   [/^the state after the letter$/, "글자를 읽은 뒤의 상태"],
   [/^1 for an opening bracket, −1 for a closing one$/, "여는 괄호는 1, 닫는 괄호는 −1"],
@@ -318,6 +319,7 @@ export const told = [
   [/^the position$/, "위치"],
   [/^log of the positions still to come$/, "남은 위치 수의 로그"],
   [/^where the last letters lead from each point$/, "마지막 글자들이 각 점을 보내는 곳"],
+  [/^where the last (\d+) letters? leads? from each point$/, "마지막 글자 $1개가 각 점을 보내는 곳"],
 
   // a cascade, drawn
   [/^([\d,]+) states? as ([\d,]+) levels?$/, "상태 $1개를 레벨 $2개로 나눔"],
@@ -345,6 +347,8 @@ export const told = [
   [/^([\d.]+) seconds, the limit, were over after ([\d,]+) ([^;]+)$/, "한도인 $1초가 지남 (그때까지 &3 $2개)"],
   [/^the search for images of the states stopped at a limit, with ([\d,]+) of them \(at most ([\d,]+) in (.+) seconds\)$/,
     "상태의 상을 찾다가 한도에 이름 (찾은 것 $1개, 한도 $2개 또는 $3초)"],
+  [/^the search for images of the states stopped at a limit, with ([\d,]+) of them \(at most ([\d,]+)\)$/,
+    "상태의 상을 찾다가 한도에 이름 (찾은 것 $1개, 한도 $2개)"],
   [/^elements$/, "원소"],
   [/^images of the states$/, "상태의 상"],
   [/^table rows$/, "표의 행"],

@@ -1,0 +1,248 @@
+"""The way down a cascade from one start: on each level the situations that can occur, and where each of them leads.
+
+A situation is what the levels above leave: the set of states P before a letter, the set P′ after it, and the letter.
+What is still unknown is the tile of P before the letter, and it leads to the situation on the next level. A transformer
+need not know more than makes a difference from this start:
+
+    situations that do the same, and lead to the same, are one
+    a component whose tile nobody asks for is not followed
+    a level is passed over if nobody asks for any of its tiles, or if its coordinate never changes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from glassformer.algebra.cascade import Cascade, Level
+from glassformer.algebra.depth import doubling
+from glassformer.algebra.groups import Group
+from glassformer.algebra.permutations import Permutation
+
+Situation: TypeAlias = tuple[int, int, int]
+"""P, P′ and the letter."""
+
+Memory: TypeAlias = Literal["nothing", "the letter before", "the latest reset", "the latest reset before", "the first"]
+"""What of its resets a letter must look up."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One level on the way down: the situations that can occur, and where each leads.
+
+    The last situation, one more than are listed, is that of the start token.
+    """
+
+    level: Level
+    situations: list[set[Situation]]
+    """Each with all that are one with it."""
+    row: list[int]
+    """The row of the level's table for each situation; −1 where P′ is not on the level."""
+    on: list[int]
+    """Which of the level's components P belongs to; −1 where P is not on the level."""
+    leads: list[list[int]]
+    """For each situation, the situation on the next level for each tile of P (one, where P is not on the level)."""
+    first: int
+    """The coordinate of the start."""
+    settled: bool
+    """Whether no reset ever changes the coordinate."""
+
+    @cached_property
+    def asks(self) -> set[int]:
+        """The situations in which the tile makes a difference."""
+        return {i for i, leads in enumerate(self.leads) if len(set(leads)) > 1}
+
+    @cached_property
+    def groups(self) -> dict[int, Group]:
+        """The groups of the components whose tile is asked for."""
+        return {i: self.level.components[i].group for i in sorted({self.on[asking] for asking in self.asks})}
+
+    @cached_property
+    def resets(self) -> set[int]:
+        """The situations that reset a tile which is asked for, if any reset changes anything."""
+        return {i for i in range(len(self.situations)) if self.target(i)}
+
+    @property
+    def places(self) -> int:
+        """Tiles, of the component that has most."""
+        return max(group.degree for group in self.groups.values())
+
+    @property
+    def stages(self) -> int:
+        """Abelian layers, of the group that has most."""
+        return max(group.derived_length for group in self.groups.values())
+
+    @property
+    def solvable(self) -> bool:
+        """Whether all groups that are asked for are."""
+        return all(group.solvable for group in self.groups.values())
+
+    @property
+    def tells(self) -> bool:
+        """Whether the tile makes a difference somewhere, and is not always the same."""
+        return bool(self.asks) and (bool(self.resets) or any(group.order > 1 for group in self.groups.values()))
+
+    @property
+    def memory(self) -> Memory:
+        """What tells the tile before a letter, wherever that matters.
+
+        It is what the letter before has written, if that always resets where it matters. A letter may see itself where
+        the tile does not matter to those that reset: so on the last level, where a reset leads to one state. Where all
+        resets lead to one tile, which nothing leaves, it is enough to know whether the first of them was before.
+        """
+        asked = {old for i in self.asks for old, _, _ in self.situations[i]}
+        as_it_is = {new for i, some in enumerate(self.situations) if i not in self.resets for _, new, _ in some}
+        if not self.resets:
+            return "nothing"
+        if not asked & as_it_is:
+            return "the letter before"
+        if not self.asks & self.resets:
+            return "the latest reset"
+        targets, turns = {self.target(i) for i in self.resets}, any(group.order > 1 for group in self.groups.values())
+        return "the first" if len(targets) == 1 and not turns else "the latest reset before"
+
+    def element(self, situation: int, component: int) -> int:
+        """The element of a component's group that a situation multiplies by."""
+        row = self.row[situation]
+        return int(self.level.elements[row]) if row >= 0 and self.level.component[row] == component else 0
+
+    def turn(self, situation: int) -> tuple[int, Permutation] | None:
+        """The component and the permutation by which a situation turns it, if it does, and if its tile is asked for."""
+        row = self.row[situation]
+        if row < 0 or self.level.resets[row] or self.level.component[row] not in self.groups:
+            return None
+        component = int(self.level.component[row])
+        moves = tuple(self.level.moves[row, : self.groups[component].degree].tolist())
+        return (component, moves) if moves != tuple(range(len(moves))) else None
+
+    def target(self, situation: int) -> tuple[int, int] | None:
+        """The component and the tile that a situation resets to, if it does, and if the tile is asked for."""
+        row = self.row[situation]
+        if self.settled or row < 0 or not self.level.resets[row] or self.level.component[row] not in self.groups:
+            return None
+        return int(self.level.component[row]), int(self.level.moves[row, 0])
+
+    def layers(self, length: int) -> int:
+        """Layers that it takes for words of this length."""
+        return self.stages + bool(self.resets) + (0 if self.solvable else doubling(length))
+
+
+@dataclass(frozen=True)
+class Way:
+    """All levels on the way down that tell something."""
+
+    entered: list[int]
+    """The situation on the first level for each letter."""
+    stops: list[Stop]
+    last: list[Situation]
+    """The situations below the last level, where only P′ counts."""
+
+    def layers(self, length: int) -> int:
+        """Layers that it takes for words of this length; one that is empty, if the letter alone tells the state."""
+        return max(1, sum(stop.layers(length) for stop in self.stops))
+
+    @property
+    def depth(self) -> int | None:
+        """Layers for words of any length; None if some group on the way is not solvable."""
+        return self.layers(1) if all(stop.solvable for stop in self.stops) else None
+
+
+def way_down(cascade: Cascade, start: int) -> Way:
+    """The way of every letter from a start, with no more than makes a difference."""
+    walked = list(_walked(cascade, start))
+    last = walked[-1][1] if walked else [(0, 0, letter) for letter in range(len(cascade.machine.symbols))]
+    became, stops = list(range(len(last))), list[Stop]()
+    for stop, _ in reversed(walked):
+        ahead = replace(stop, leads=[[became[there] for there in leads] for leads in stop.leads])
+        if ahead.tells:
+            merged, became = _merged(ahead)
+            stops.append(merged)
+        else:
+            became = [leads[min(stop.first, len(leads) - 1)] for leads in ahead.leads]
+    return Way(became, stops[::-1], last)
+
+
+def _merged(stop: Stop) -> tuple[Stop, list[int]]:
+    """The stop with situations put together, and which of them each has become."""
+    alike: dict[object, list[int]] = {}
+    for i, leads in enumerate(stop.leads):
+        goes = (stop.on[i], *leads) if i in stop.asks else leads[0]
+        alike.setdefault((stop.turn(i), stop.target(i), goes), []).append(i)
+    became = [0] * len(stop.leads)
+    for number, some in enumerate(alike.values()):
+        for i in some:
+            became[i] = number
+    first = [some[0] for some in alike.values()]
+    return replace(
+        stop,
+        situations=[set().union(*(stop.situations[i] for i in some)) for some in alike.values()],
+        row=[stop.row[i] for i in first],
+        on=[stop.on[i] for i in first],
+        leads=[stop.leads[i] for i in first],
+        first=min(stop.first, stop.places - 1),  # beyond, the start is in a component that nobody asks for
+    ), became
+
+
+def _walked(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation]]]:
+    """Each level with its situations, and the situations on the next level."""
+    coordinates, begins = cascade.coordinates(start), 0
+    situations: list[Situation] = [(0, 0, letter) for letter in range(len(cascade.machine.symbols))]
+    for k, level in enumerate(cascade.levels):
+        component_of = {member: i for i, component in enumerate(level.components) for member in component.members}
+        old, new, letter = np.array(situations).T
+        rows = np.where(cascade.level_of[new] == k, cascade.row(level, old, new, letter), -1).tolist()
+        starts_here = begins in component_of
+        firsts = [coordinates[k]] if starts_here else range(level.moves.shape[1])  # any, where the start needs it not
+        tries = (_wandered(level, situations, rows, begins, first) for first in firsts)
+        ways = next((each for each in tries if each.settled), None) or _wandered(
+            level, situations, rows, begins, coordinates[k]
+        )
+        below: dict[Situation, int] = {}
+        leads = []
+        for (old, new, letter), row in zip(situations, rows, strict=True):
+            tiles = cascade.decomposition.tiles[old] if old in component_of else (old,)
+            ahead: list[int | None] = []
+            for place, tile in enumerate(tiles):
+                then = int(cascade.tiles[new, level.moves[row, place]]) if row >= 0 else new
+                found = (tile, then, letter) if k + 1 < len(cascade.levels) else (0, then, 0)
+                occurs = old not in component_of or (component_of[old], old, place) in ways.reached
+                ahead.append(below.setdefault(found, len(below)) if occurs else None)
+            some = next(there for there in ahead if there is not None)
+            leads.append([some if there is None else there for there in ahead])
+        on = [component_of.get(old, -1) for old, _, _ in situations]
+        yield Stop(level, [{each} for each in situations], rows, on, leads, ways.first, ways.settled), list(below)
+        begins = int(cascade.tiles[begins, coordinates[k]]) if starts_here else begins
+        situations = list(below)
+
+
+@dataclass(frozen=True)
+class _Wandered:
+    """Where words lead on a level from one start: each component's coordinate, at every set of states that occurs."""
+
+    first: int
+    reached: set[tuple[int, int, int]]
+    """Component, set of states, place."""
+    settled: bool
+    """Whether no reset finds the coordinate elsewhere than it leads: so where a part is entered once, at one place."""
+
+
+def _wandered(level: Level, situations: Sequence[Situation], rows: Sequence[int], begins: int, first: int) -> _Wandered:
+    steps: dict[int, list[tuple[int, int]]] = {}
+    for (old, new, _), row in zip(situations, rows, strict=True):
+        steps.setdefault(old, []).append((new, row))
+    moves, component_of, resets = level.moves.tolist(), level.component.tolist(), level.resets.tolist()
+    queue = [(i, begins, first) for i in range(len(level.components))]
+    reached, settled = set(queue), True
+    for i, old, place in queue:
+        for new, row in steps.get(old, ()):
+            ours = row >= 0 and component_of[row] == i
+            then = moves[row][place] if ours else place
+            settled &= not (ours and resets[row] and then != place)
+            if (i, new, then) not in reached:
+                reached.add((i, new, then))
+                queue.append((i, new, then))
+    return _Wandered(first, reached, settled)
