@@ -42,5 +42,5 @@ def test_a_table_tells_what_its_colours_mean() -> None:
         return [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")][-2:]
 
     assert ends([0.1, 0.36], 1.0) == ["0", "1.00"]
-    assert ends([-0.1, 0.36], 0.0) == ["-0.36", "0.36"]
-    assert ends([None, None], 0.0) == ["0", "1.00"]
+    assert ends([-0.1, 1.2], 1.0) == ["-1.20", "1.20"]
+    assert ends([None, None], 1.0) == ["0", "1.00"]

@@ -219,6 +219,8 @@ def ablate(
             table.add_row(str(layer["layer"]), "MLP", f"{layer['mlp']:.3f}")
     out.print(table)
     err.print(f"{kind} ablation on {sum(map(len, batches)):,} words, {sum(b.numel() for b in batches):,} tokens")
+    if text:
+        err.print("(sentences of the text that are as long, in tokens, as another one; each counts once)")
     return None
 
 

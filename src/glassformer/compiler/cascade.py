@@ -338,9 +338,7 @@ class Writer:
         match = self.stream.form({registers.writes: [[1.0]]})
         if registers.memory == "the first":
             count = self.clock.flat_sum(registers.writes, registers.so_far)
-            return [
-                replace(count, largest_summand=2 / count.summands)
-            ]  # to tell one before from none: at most 2 in all
+            return [replace(count, largest_summand=2 / count.summands)]  # one before beside this one must be told: 2
         if registers.memory == "the latest reset":
             return [self.clock.attend_last(match, {registers.found: registers.written})]
         return self.clock.attend_last_before(

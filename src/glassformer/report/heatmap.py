@@ -27,8 +27,8 @@ def draw_heatmap(
 ) -> str:
     """Values with the names of rows and columns; None is a dash.
 
-    Colours are full at the largest value, or at `full` if that is more: 1 where values are parts of a whole, so that
-    two drawings can be compared. A bar below tells the colours.
+    Colours are full at the largest value. Where two drawings are to be compared, they are full at `full`, 1 for parts
+    of a whole, or at the largest value if that is more, and a bar below tells the colours.
     """
     least = min((value for row in values for value in row if value is not None), default=0.0)
     largest = max([full, *(abs(value) for row in values for value in row if value is not None)]) or 1.0
@@ -51,9 +51,10 @@ def draw_heatmap(
                 ink = svg.PAPER if abs(value) > 0.6 * largest else svg.INK
                 marks.append(svg.text(left + (j + 0.5) * wide, y + LOW / 2 + 4, number(value), 11, "middle", ink))
     below = top + LOW * len(rows) + 14
-    marks += scale(left, below, -largest if least < 0 else 0.0, largest)
-    width = max(left + wide * len(columns) + 20, 40 + 9 * len(title), left + BAR + 60)
-    return svg.page(width, below + 30, marks, title)
+    if full:
+        marks += scale(left, below, -largest if least < 0 else 0.0, largest)
+    width = max(left + wide * len(columns) + 20, 40 + 9 * len(title))
+    return svg.page(width, below + (30 if full else 6), marks, title)
 
 
 def scale(x: float, y: float, low: float, high: float) -> list[str]:

@@ -119,7 +119,10 @@ class Subject:
         read = (token for sentence in sentences(text) for token in self.encode(sentence))
         tokens = torch.tensor([*itertools.islice(read, count * length)])
         if len(tokens) < 2 * length:
-            raise InputError(f"{text} has {len(tokens)} tokens: too few for two stretches of {length}")
+            raise InputError(
+                f"{text} has {len(tokens)} tokens, each sentence counted once: too few for two stretches of {length}; "
+                f"try --length {max(1, len(tokens) // 2)}"
+            )
         return tokens[: len(tokens) // length * length].view(-1, length)
 
     def tokens(self, word: str) -> Tokens:
