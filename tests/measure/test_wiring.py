@@ -1,5 +1,7 @@
 """Wires that are cut alone, and the circuits found by it beside those that built models are known to have."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -198,7 +200,7 @@ def test_wires_that_do_not_exist_and_models_without_any_are_named() -> None:
     with pytest.raises(InputError, match=r"reads before blocks.1.hook_mlp_out writes"):
         wiring.cut([Wire(Site("blocks.1.hook_mlp_out"), wiring.readers[0])])
     with pytest.raises(InputError, match="no layers"):
-        Wiring(compile("cyclic(1)", 4, "cascade").model)
+        Wiring(Transformer(replace(CONFIG, blocks=())))
     with pytest.raises(InputError, match="no sum of what was written"):
         Wiring(
             Transformer(

@@ -6,7 +6,7 @@ need not know more than makes a difference from this start:
 
     situations that do the same, and lead to the same, are one
     a component whose tile nobody asks for is not followed
-    a level is passed over if nobody asks for any of its tiles, or if its coordinate never changes
+    a level is passed over if nobody asks for any of its tiles: so where its coordinate never changes
 """
 
 from __future__ import annotations
@@ -82,11 +82,6 @@ class Stop:
         return all(group.solvable for group in self.groups.values())
 
     @property
-    def tells(self) -> bool:
-        """Whether the tile makes a difference somewhere, and is not always the same."""
-        return bool(self.asks) and (bool(self.resets) or any(group.order > 1 for group in self.groups.values()))
-
-    @property
     def memory(self) -> Memory:
         """What tells the tile before a letter, wherever that matters.
 
@@ -133,7 +128,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Way:
-    """All levels on the way down that tell something."""
+    """All levels on the way down whose tile makes a difference somewhere."""
 
     entered: list[int]
     """The situation on the first level for each letter."""
@@ -158,11 +153,11 @@ def way_down(cascade: Cascade, start: int) -> Way:
     became, stops = list(range(len(last))), list[Stop]()
     for stop, _ in reversed(walked):
         ahead = replace(stop, leads=[[became[there] for there in leads] for leads in stop.leads])
-        if ahead.tells:
+        if ahead.asks:
             merged, became = _merged(ahead)
             stops.append(merged)
         else:
-            became = [leads[min(stop.first, len(leads) - 1)] for leads in ahead.leads]
+            became = [leads[0] for leads in ahead.leads]
     return Way(became, stops[::-1], last)
 
 

@@ -42,7 +42,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of the words.")]
 def svg_file(picture: Path | None) -> Path | None:
     """A name for a drawing, which is SVG."""
     if picture and picture.suffix.lower() != ".svg":
-        raise InputError(f"heat maps are drawn as SVG: call it {picture.with_suffix('.svg')}")
+        raise InputError(f"heat maps are drawn as SVG: a name that ends in .svg is needed, not {picture}")
     return picture
 
 
@@ -334,7 +334,7 @@ def path(
     if as_json:
         told = [{"from": str(w.writer), "to": str(w.reader), "restored": effect} for w, effect in effects.items()]
         layers = wires_by_layer(told, len(subject.model.blocks))
-        if len(told) == 1:
+        if writer and reader:
             layers = [{"layer": each["layer"], **told[0]} for each in layers if each["wires"]]
         return print_json({"from": writer, "to": reader, "layers": layers})
     if len(effects) == 1:

@@ -32,7 +32,7 @@ from glassformer.algebra.way import Stop, way_down
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
 from glassformer.compiler.instructions import Clock
-from glassformer.compiler.log_depth import compose
+from glassformer.compiler.log_depth import because, compose
 from glassformer.compiler.stream import Answers, Head, Program, Register, Stream, Units
 from glassformer.compiler.turning import Turning, moved, reversed_moves
 from glassformer.wording import counted
@@ -402,8 +402,10 @@ def cascade_program(machine: Machine, length: int, cascade: Cascade | None = Non
     program = writer.program()
     program.answer_among(machine.reachable(), len(machine.states))
     layers = counted(len(program.blocks), "layer")
-    if writer.way.depth is not None:
-        program.theorem = "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length"
+    program.theorem = "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length"
+    if not writer.stops:
+        program.because = because(letters=1, length=writer.length, layers=1)
+    elif writer.way.depth is not None:
         deeper = sum(level.depth for level in cascade.levels) > len(program.blocks)
         why = "and its cascade is deeper" if deeper else "as many as its cascade is deep"
         program.because = f"solvable: {layers} for words of any length, {why}"

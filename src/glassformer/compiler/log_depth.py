@@ -5,8 +5,8 @@ One head looks 2^l back and fetches the map of the 2^l letters before; the MLP c
 holds the identity, and everything before the start is the start token, so after ⌈log₂ T⌉ layers every position
 knows the map of its whole prefix: also of words of 2^⌈log₂ T⌉ letters, for which the model therefore is. A machine that
 forgets all but the last k letters needs no longer window than k, for words of any length: the last layer fetches a
-shorter map, kept from an earlier one, if that is enough. Where all letters do the same, the window is empty, and
-positions know the state.
+shorter map, kept from an earlier one, if that is enough, so that it fetches nothing for nothing. Where all letters do
+the same, the window is empty, and positions know the state.
 """
 
 from __future__ import annotations

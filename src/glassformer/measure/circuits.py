@@ -17,7 +17,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.measure.patching import QUIET, Told, instead_of
-from glassformer.measure.sites import Site, rows_at_once
+from glassformer.measure.sites import Site
 from glassformer.measure.wiring import Terms, Wire, Wiring
 from glassformer.nn import Transformer
 from glassformer.nn.transformer import Logits, Tokens
@@ -112,7 +112,7 @@ def effects(
     wiring, words = Wiring(model), len(tokens)
     instead, before = _instead(wiring, tokens, kind, seed), model(tokens)
     wires, parts = wiring.wires if among is None else among, list[float]()
-    at_once = max(1, rows_at_once(model, tokens.shape[1]) // words)
+    at_once = max(1, wiring.rows_at_once(tokens.shape[1]) // words)
     for begin in range(0, len(wires), at_once):
         some = wires[begin : begin + at_once]
         cut = torch.stack([wiring.cut([wire]) for wire in some]).repeat_interleave(words, dim=0)

@@ -200,14 +200,15 @@ def path_patches(
 ) -> Float[Tensor, "cell word"]:
     """The same for many cells of wires, each alone; all of them go through the model together."""
     _refuse_unlike(corrupted, clean)
-    wiring, (words, length) = Wiring(model), clean.shape[:2]
-    at_once, said, measured = max(1, rows_at_once(model, length) // words), wiring.terms(clean), list[Tensor]()
+    wiring, words = Wiring(model), len(clean)
+    at_once, said = max(1, wiring.rows_at_once(clean.shape[1]) // words), wiring.terms(clean)
+    measured: list[Tensor] = []
     for some in (cells[i : i + at_once] for i in range(0, len(cells), at_once)):
         cut = torch.stack([wiring.cut(wires) for wires in some]).repeat_interleave(words, dim=0)
         logits = wiring.run(_tiled(corrupted, len(some)), cut, said.repeat(1, len(some), 1, 1))
         measured += _measured(metric, logits.view(len(some), words, *logits.shape[1:]))
         tell(len(measured), len(cells))
-    return torch.stack(measured)
+    return torch.stack(measured) if measured else said.new_zeros(0, words)
 
 
 # -- what is measured ----------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.measure import sites
 from glassformer.measure.sites import Site
 from glassformer.nn import Transformer
 from glassformer.nn.trace import Hook, HookPoint, nearest
@@ -104,6 +105,11 @@ class Wiring:
             if site is not None and site not in those:
                 near = nearest(str(site), map(str, those))
                 raise InputError(f"{site} is nothing that {kind}; near it are {', '.join(near)}")
+
+    def rows_at_once(self, length: int) -> int:
+        """How many words of a length go through the model together: what all writers say of them must fit, too."""
+        said = len(self.writers) * length * self.model.config.width
+        return max(1, min(sites.rows_at_once(self.model, length), 16 * sites.NUMBERS_AT_ONCE // said))
 
     @torch.no_grad()
     def terms(self, tokens: Input) -> Terms:

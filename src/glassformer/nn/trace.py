@@ -152,6 +152,8 @@ def refuse_if_too_large(names: Iterable[str], config: Config, batch: int, length
         shape = config.blocks[HookPoint(name).layer()] if name.startswith("blocks.") else None
         if shape and name.endswith(("hook_attn_scores", "hook_pattern")):
             return shape.heads * length
+        if shape and name.endswith(("hook_result", "_input")):
+            return shape.heads * config.width
         return max(config.width, sum(shape.mlp)) if shape and ".mlp." in name else config.width
 
     total = batch * length * sum(map(numbers, names))

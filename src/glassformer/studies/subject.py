@@ -135,7 +135,7 @@ class Subject:
     def output(self, name: str) -> int:
         """The number of an answer."""
         if name not in self.outputs:
-            raise InputError(f"there is no answer {name!r}; near it are {', '.join(nearest(name, self.outputs))}")
+            raise InputError(f"there is no answer {name!r}; {_near(name, self.outputs)}")
         return self.outputs.index(name)
 
 
@@ -238,5 +238,12 @@ def _of_words(model: Transformer, task: WordTask | Transduction, is_built: bool)
 def _by_name(word: list[str], names: tuple[str, ...]) -> list[int]:
     for token in word:
         if token not in names:
-            raise InputError(f"there is no token {token!r} here; near it are {', '.join(nearest(token, names))}")
+            raise InputError(f"there is no token {token!r} here; {_near(token, names)}")
     return [names.index(token) for token in word]
+
+
+def _near(name: str, names: tuple[str, ...]) -> str:
+    """Names that are like one; where none is, some of all."""
+    if near := nearest(name, names, alike=0.5):
+        return f"near it are {', '.join(near)}"
+    return f"there are {', '.join(names[:12])}{' …' * (len(names) > 12)}"
