@@ -57,11 +57,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one machine, to show that it works")
     parser.add_argument("--random", type=int, default=0, help="so many random machines instead")
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first of them")
     asked = parser.parse_args()
     specs = list(SPECIMENS)[:1] if asked.quick else list(SPECIMENS)
     for method in ("log", "auto"):
         if asked.random:
-            drawn = (zoo.random(2 + seed % 7, letters=1 + seed // 7 % 3, seed=seed) for seed in range(asked.random))
+            seeds = range(asked.first, asked.first + asked.random)
+            drawn = (zoo.random(2 + seed % 7, letters=1 + seed // 7 % 3, seed=seed) for seed in seeds)
             moving = [each for each in drawn if len(each.reachable()) > 1]  # others have one answer, and no layers
             summarised(f"random machines by {method}", [scored(each, method, ["zero"]) for each in moving])
             continue

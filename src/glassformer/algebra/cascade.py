@@ -89,6 +89,8 @@ class Cascade(Shown):
     tiles: Integer[np.ndarray, "set place"]
     level_of: Integer[np.ndarray, " set"]
     """The level of each set; for a single state, the number of levels."""
+    turnable: bool
+    """Whether on some level a turn would do instead of each reset."""
 
     @property
     def machine(self) -> Semiautomaton:
@@ -261,7 +263,10 @@ def decompose(machine: Semiautomaton, merge: bool = True, watch: Watch | None = 
 
 def less_deep(plain: Cascade, watch: Watch | None = None) -> Cascade:
     """The cascade with levels merged, and turned instead of reset where they can be, if that makes it less deep."""
-    fewer = tabulated(merged(plain.decomposition, watch), watch, turn=True)
+    shared = merged(plain.decomposition, watch)
+    if shared.levels == plain.decomposition.levels and not plain.turnable:
+        return plain
+    fewer = tabulated(shared, watch, turn=True)
     return min(plain, fewer, key=lambda cascade: sum(level.depth for level in cascade.levels))
 
 
@@ -276,12 +281,13 @@ def tabulated(whole: Holonomy, watch: Watch | None = None, turn: bool = False) -
     pairs = [{(0, 0)} for _ in range(letters)]
     levels: list[Level] = []
     number_of_level = np.full(whole.levels + 1, -1)
-    count = 0
+    count, turnable = 0, False
     for k in range(whole.levels):
         here = [(old, new, s) for s in range(letters) for old, new in pairs[s] if level_of[new] == k]
         moves = {each: _move(whole, *each, len(whole.tiles[each[0]]) if level_of[each[0]] == k else 1) for each in here}
-        if turn:
-            moves |= _turns_instead(whole, of, moves)
+        turned = _turns_instead(whole, of, moves)
+        moves |= turned if turn else {}
+        turnable |= bool(turned)
         for letter in range(letters):
             below: set[tuple[int, int]] = set()
             for old, new in pairs[letter]:
@@ -300,7 +306,7 @@ def tabulated(whole: Holonomy, watch: Watch | None = None, turn: bool = False) -
     tiles = np.zeros((sets, places), dtype=np.intp)
     for i, frame in enumerate(whole.tiles):
         tiles[i, : len(frame)] = frame
-    return Cascade(whole, levels, tiles, number_of_level[level_of])
+    return Cascade(whole, levels, tiles, number_of_level[level_of], turnable)
 
 
 class Move(NamedTuple):
@@ -336,6 +342,9 @@ def _turns_instead(
                 return {}
             then, masks = whole.images.then[letter], whole.images.masks
             holds = [[masks[then[a]] & ~masks[b] == 0 for b in whole.tiles[new]] for a in whole.tiles[old]]
+            forced = [row.index(True) for row in holds if row.count(True) == 1]
+            if len({*forced}) < len(forced):  # two tiles have to go into one: this is seen without all turns
+                return {}
             turns = np.flatnonzero(np.array(holds)[range(group.degree), group.elements].all(axis=1))
             if not len(turns):
                 return {}
