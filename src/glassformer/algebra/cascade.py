@@ -8,9 +8,12 @@ a letter s acts on the coordinate
     P·s = P′                   as a permutation of the places of the tiles
     P·s is smaller than P′     as a reset, to a tile of P′ that holds P·s
 
-so the tables are keyed by (P, P′, s). `run` does just that, letter by letter. `evaluate` does the same without any
-recurrence, by three means that an attention layer has: looking one position back, sums of a prefix modulo some number,
-and the latest write. It is what the constant-depth transformer is made after.
+so the tables are keyed by (P, P′, s). Where a permutation of the level's group takes every tile into one that holds
+its image, for each reset of the level, it is taken instead, and the level needs no memory.
+
+`run` does just that, letter by letter. `evaluate` does the same without any recurrence, by three means that an
+attention layer has: looking one position back, sums of a prefix modulo some number, and the latest write. It is what
+the constant-depth transformer is made after.
 """
 
 from __future__ import annotations
