@@ -23,6 +23,30 @@ def machines(
     return Machine(states, tuple("abcdefgh"[:k]), np.array(delta), draw(st.integers(0, n - 1)), outputs)
 
 
+@st.composite
+def machines_in_parts(draw: st.DrawFn) -> Machine:
+    """A machine of two or three parts, each letter turning a part, mapping it into itself, or leading to a later part.
+
+    Such machines have cascades with several components on a level, and with coordinates that are known for a time.
+    """
+    sizes = draw(st.lists(st.integers(1, 3), min_size=2, max_size=3))
+    ends = np.cumsum(sizes).tolist()
+    parts = [range(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+
+    def into(part: range, size: int) -> st.SearchStrategy[list[int]]:
+        return st.lists(st.sampled_from(part), min_size=size, max_size=size)
+
+    delta = []
+    for _ in range(draw(st.integers(2, 3))):
+        row = list[int]()
+        for i, part in enumerate(parts):
+            later = [into(each, len(part)) for each in parts[i + 1 :]]
+            row += draw(st.one_of(st.permutations(part), into(part, len(part)), *later))
+        delta.append(row)
+    states = tuple(f"q{i}" for i in range(ends[-1]))
+    return Machine(states, tuple("abc"[: len(delta)]), np.array(delta))
+
+
 def words(machine: Machine, max_length: int = 40) -> st.SearchStrategy[np.ndarray]:
     """A word of a machine, as indices."""
     letters = st.lists(st.integers(0, len(machine.symbols) - 1), max_size=max_length)

@@ -10,7 +10,7 @@ from glassformer.algebra.cascade import Cascade
 from glassformer.algebra.way import way_down
 from glassformer.automata import Machine, machine
 from glassformer.automata.zoo import SPECIMENS
-from strategies import machines
+from strategies import machines, machines_in_parts
 
 
 def followed(cascade: Cascade, start: int, word: np.ndarray) -> list[int]:
@@ -40,7 +40,7 @@ def test_the_way_leads_to_the_states_of_every_zoo_machine(spec: str) -> None:
 
 @pytest.mark.usefixtures("types_unchecked")
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(given_machine=machines(), seed=st.integers(0, 10**6), merge=st.booleans())
+@given(given_machine=machines() | machines_in_parts(), seed=st.integers(0, 10**6), merge=st.booleans())
 def test_the_way_leads_to_the_states_of_random_machines_and_is_never_deeper(
     given_machine: Machine, seed: int, merge: bool
 ) -> None:
@@ -59,6 +59,23 @@ def test_a_reset_that_a_turn_can_do_as_well_needs_no_memory() -> None:
     first = decompose(made).levels[0]
     assert first.components[0].group.name == "C2"
     assert not first.ever_resets
+
+
+def test_situations_that_differ_only_in_what_cannot_occur_are_one() -> None:
+    """From the start, `c` leads to a reset, later to none: but the first comes where the coordinate is known."""
+    made = Machine(("0", "1", "2"), ("a", "b", "c"), np.array([[1, 1, 1], [0, 2, 1], [1, 1, 2]]))
+    first, second = way_down(decompose(made), made.start).stops
+    assert first.leads[2] == [3, 3]
+    assert first.memory == "the latest reset"
+    assert {letter for _, _, letter in second.situations[3]} == {2}
+    assert len(second.situations[3]) == 2
+
+
+def test_what_is_told_apart_in_vain_costs_no_layer() -> None:
+    """Both letters take 0 where they take 1: nobody need remember that the word has begun."""
+    made = Machine(("0", "1", "2"), ("a", "b"), np.array([[2, 2, 1], [1, 1, 1]]))
+    assert decompose(made).depth == 3
+    assert way_down(decompose(made), made.start).depth == 2
 
 
 def test_levels_that_nobody_asks_for_are_passed_over() -> None:

@@ -44,3 +44,12 @@ def test_a_table_tells_what_its_colours_mean() -> None:
     assert ends([0.1, 0.36], 1.0) == ["0", "1.00"]
     assert ends([-0.1, 1.2], 1.0) == ["-1.20", "1.20"]
     assert ends([None, None], 1.0) == ["0", "1.00"]
+
+
+def test_long_names_of_columns_rise_and_do_not_make_them_wide() -> None:
+    def width(name: str) -> float:
+        drawn = draw_heatmap([[0.0] * 20], ["row"], [name] * 20, "Parts")
+        assert ("rotate" in drawn) == (len(name) >= 16)
+        return float(ElementTree.fromstring(drawn).attrib["width"])
+
+    assert width("blocks.12.attn.hook_result[10]") < width("blocks.1.mlp")

@@ -5,6 +5,7 @@ What is still unknown is the tile of P before the letter, and it leads to the si
 need not know more than makes a difference from this start:
 
     situations that do the same, and lead to the same, are one
+    situations that only a tile above tells apart are one too, if they differ only in what cannot occur
     a component whose tile nobody asks for is not followed
     a level is passed over if nobody asks for any of its tiles: so where its coordinate never changes
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -26,8 +27,9 @@ from glassformer.algebra.permutations import Permutation
 Situation: TypeAlias = tuple[int, int, int]
 """P, P′ and the letter."""
 
-Memory: TypeAlias = Literal["nothing", "the letter before", "the latest reset", "the latest reset before", "the first"]
-"""What of its resets a letter must look up."""
+Memory: TypeAlias = Literal["nothing", "the letter before", "the latest reset", "the first", "the latest reset before"]
+"""What of its resets a letter must look up, the dearest last."""
+MEMORIES: tuple[Memory, ...] = get_args(Memory)
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Stop:
     """The coordinate of the start."""
     settled: bool
     """Whether no reset ever changes the coordinate."""
+    places_at: dict[tuple[int, int], set[int]]
+    """For a component and a P, the coordinates that words lead to."""
 
     @cached_property
     def asks(self) -> set[int]:
@@ -121,6 +125,28 @@ class Stop:
             return None
         return int(self.level.component[row]), int(self.level.moves[row, 0])
 
+    def moved(self, situation: int, component: int, place: int) -> int:
+        """Where a situation takes a component's coordinate."""
+        row = self.row[situation]
+        return int(self.level.moves[row, place]) if row >= 0 and self.level.component[row] == component else place
+
+    def stands_in(self, one: int, other: int) -> bool:
+        """Whether one situation does as the other and leads where it leads, with every coordinate that can occur."""
+        asking = self.on[one] if one in self.asks else None
+        if other in self.asks and self.on[other] != asking:
+            return False
+        if asking is None and self.leads[one][0] != self.leads[other][0]:
+            return False
+        for i, group in self.groups.items():
+            for place in {place for old, _, _ in self.situations[other] for place in self.places_at[i, old]}:
+                if place >= group.degree:  # it is the start's, which is in another component
+                    return False
+                if i == asking and self.leads[one][place] != self.leads[other][place if other in self.asks else 0]:
+                    return False
+                if self.moved(one, i, place) != self.moved(other, i, place):
+                    return False
+        return True
+
     def layers(self, length: int) -> int:
         """Layers that it takes for words of this length."""
         return self.stages + bool(self.resets) + (0 if self.solvable else doubling(length))
@@ -151,27 +177,51 @@ def way_down(cascade: Cascade, start: int) -> Way:
     walked = list(_walked(cascade, start))
     last = walked[-1][1] if walked else [(0, 0, letter) for letter in range(len(cascade.machine.symbols))]
     became, stops = list(range(len(last))), list[Stop]()
-    for stop, _ in reversed(walked):
+    told_apart = [list[list[int]](), *(stop.leads for stop, _ in walked)]
+    for (stop, _), above in zip(reversed(walked), reversed(told_apart[:-1]), strict=True):
         ahead = replace(stop, leads=[[became[there] for there in leads] for leads in stop.leads])
         if ahead.asks:
-            merged, became = _merged(ahead)
+            merged, became = _leaner(ahead, above)
             stops.append(merged)
         else:
             became = [leads[0] for leads in ahead.leads]
     return Way(became, stops[::-1], last)
 
 
-def _merged(stop: Stop) -> tuple[Stop, list[int]]:
-    """The stop with situations put together, and which of them each has become."""
+def _leaner(stop: Stop, told_apart: Sequence[Sequence[int]]) -> tuple[Stop, list[int]]:
+    """The stop with situations put together, and which of them each has become.
+
+    What a tile above tells apart is put together where it can be, unless that makes memory dearer.
+    """
+    plain, together = _merged(stop, range(len(stop.leads))), _merged(stop, _told_no_more(stop, told_apart))
+    return min(plain, together, key=lambda merged: (MEMORIES.index(merged[0].memory), merged is plain))
+
+
+def _told_no_more(stop: Stop, told_apart: Sequence[Sequence[int]]) -> list[int]:
+    """Which situation stands in for each: one for all that a tile above tells apart, where one can do for all."""
+    stands_in, stand_for = list(range(len(stop.leads))), [{i} for i in range(len(stop.leads))]
+    for leads in told_apart:
+        some = {stands_in[i] for i in leads}
+        everyone = set[int]().union(*(stand_for[i] for i in some))
+        can = (one for one in sorted(some) if all(stop.stands_in(one, other) for other in everyone - {one}))
+        if len(some) > 1 and (one := next(can, None)) is not None:
+            stand_for[one] = everyone
+            for other in everyone:
+                stands_in[other] = one
+    return stands_in
+
+
+def _merged(stop: Stop, stands_in: Sequence[int]) -> tuple[Stop, list[int]]:
+    """The stop with one situation for all that do and lead the same, and which of them each has become."""
     alike: dict[object, list[int]] = {}
-    for i, leads in enumerate(stop.leads):
-        goes = (stop.on[i], *leads) if i in stop.asks else leads[0]
-        alike.setdefault((stop.turn(i), stop.target(i), goes), []).append(i)
+    for i, one in enumerate(stands_in):
+        goes = (stop.on[one], *stop.leads[one]) if one in stop.asks else stop.leads[one][0]
+        alike.setdefault((stop.turn(one), stop.target(one), goes), []).append(i)
     became = [0] * len(stop.leads)
     for number, some in enumerate(alike.values()):
         for i in some:
             became[i] = number
-    first = [some[0] for some in alike.values()]
+    first = [stands_in[some[0]] for some in alike.values()]
     return replace(
         stop,
         situations=[set().union(*(stop.situations[i] for i in some)) for some in alike.values()],
@@ -204,12 +254,15 @@ def _walked(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation
             for place, tile in enumerate(tiles):
                 then = int(cascade.tiles[new, level.moves[row, place]]) if row >= 0 else new
                 found = (tile, then, letter) if k + 1 < len(cascade.levels) else (0, then, 0)
-                occurs = old not in component_of or (component_of[old], old, place) in ways.reached
+                occurs = old not in component_of or place in ways.places[component_of[old], old]
                 ahead.append(below.setdefault(found, len(below)) if occurs else None)
             some = next(there for there in ahead if there is not None)
             leads.append([some if there is None else there for there in ahead])
         on = [component_of.get(old, -1) for old, _, _ in situations]
-        yield Stop(level, [{each} for each in situations], rows, on, leads, ways.first, ways.settled), list(below)
+        yield (
+            Stop(level, [{each} for each in situations], rows, on, leads, ways.first, ways.settled, ways.places),
+            list(below),
+        )
         begins = int(cascade.tiles[begins, coordinates[k]]) if starts_here else begins
         situations = list(below)
 
@@ -219,8 +272,8 @@ class _Wandered:
     """Where words lead on a level from one start: each component's coordinate, at every set of states that occurs."""
 
     first: int
-    reached: set[tuple[int, int, int]]
-    """Component, set of states, place."""
+    places: dict[tuple[int, int], set[int]]
+    """For a component and a set of states, the coordinates that occur."""
     settled: bool
     """Whether no reset finds the coordinate elsewhere than it leads: so where a part is entered once, at one place."""
 
@@ -231,13 +284,14 @@ def _wandered(level: Level, situations: Sequence[Situation], rows: Sequence[int]
         steps.setdefault(old, []).append((new, row))
     moves, component_of, resets = level.moves.tolist(), level.component.tolist(), level.resets.tolist()
     queue = [(i, begins, first) for i in range(len(level.components))]
-    reached, settled = set(queue), True
+    places, settled = {(i, begins): {first} for i, _, _ in queue}, True
     for i, old, place in queue:
         for new, row in steps.get(old, ()):
             ours = row >= 0 and component_of[row] == i
             then = moves[row][place] if ours else place
             settled &= not (ours and resets[row] and then != place)
-            if (i, new, then) not in reached:
-                reached.add((i, new, then))
+            there = places.setdefault((i, new), set())
+            if then not in there:
+                there.add(then)
                 queue.append((i, new, then))
-    return _Wandered(first, reached, settled)
+    return _Wandered(first, places, settled)

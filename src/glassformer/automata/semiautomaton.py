@@ -72,7 +72,10 @@ class Semiautomaton(Shown):
         """The letters of a word as indices; a batch is refused."""
         letters = self.encode(word)
         if letters.ndim != 1:
-            raise InputError(f"this takes one word, not a batch of shape {letters.shape}; `run` takes batches")
+            raise InputError(
+                f"this takes one word, not a batch of shape {letters.shape}: a machine's `run` and "
+                "a built model's `states` take batches"
+            )
         return letters
 
     def split(self, text: str) -> list[str]:

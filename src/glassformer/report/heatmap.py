@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,8 @@ CELL: Final = 46.0
 LOW: Final = 34.0
 LETTER: Final = 7.2
 BAR: Final = 120.0
+LONG: Final = 16
+"""Letters from which on the columns' names rise."""
 MOST_WRITTEN: Final = 400
 """Cells in which the number is written, too."""
 BLUE: Final = (0, 114, 178)
@@ -33,12 +36,15 @@ def draw_heatmap(
     least = min((value for row in values for value in row if value is not None), default=0.0)
     largest = max([full, *(abs(value) for row in values for value in row if value is not None)]) or 1.0
     written = len(rows) * len(columns) <= MOST_WRITTEN
-    wide = max(CELL if written else 10.0, LETTER * max(map(len, columns), default=1) + 6) if written else 10.0
-    left, top = 24 + LETTER * max(map(len, rows), default=1), 78.0
+    longest = LETTER * max(map(len, columns), default=1)
+    rise = longest / math.sqrt(2) if written and longest >= LETTER * LONG else 0.0
+    wide = max(CELL, 0.0 if rise else longest + 6) if written else 10.0
+    left, top = 24 + LETTER * max(map(len, rows), default=1), 78.0 + rise
     marks = [svg.text(20, 28, title, 16, bold=True), svg.text(left, 50, across, 12, colour=svg.GREY)]
     for j, name in enumerate(columns):
         if written:
-            marks.append(svg.text(left + (j + 0.5) * wide, top - 8, name, 12, "middle"))
+            x, y = left + (j + 0.5) * wide, top - 8
+            marks.append(svg.rising(x, y, svg.text(x, y, name, 12)) if rise else svg.text(x, y, name, 12, "middle"))
     for i, (name, row) in enumerate(zip(rows, values, strict=True)):
         y = top + i * LOW
         marks.append(svg.text(left - 8, y + LOW / 2 + 4, name, 12, "end"))
@@ -53,7 +59,7 @@ def draw_heatmap(
     below = top + LOW * len(rows) + 14
     if full:
         marks += scale(left, below, -largest if least < 0 else 0.0, largest)
-    width = max(left + wide * len(columns) + 20, 40 + 9 * len(title))
+    width = max(left + wide * len(columns) + rise + 20, 40 + 9 * len(title))
     return svg.page(width, below + (30 if full else 6), marks, title)
 
 

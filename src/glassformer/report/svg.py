@@ -35,6 +35,11 @@ def text(
     )
 
 
+def rising(x: float, y: float, mark: str) -> str:
+    """A mark turned about a place by 45°, so that words rise to the right."""
+    return f'<g transform="rotate(-45 {x:g} {y:g})">{mark}</g>'
+
+
 def box(x: float, y: float, width: float, height: float, fill: str, corner: float = 0) -> str:
     """A rectangle."""
     return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{corner:g}" fill="{fill}"/>'
