@@ -58,9 +58,10 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true", help="one machine, to show that it works")
     parser.add_argument("--random", type=int, default=0, help="so many random machines instead")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first of them")
+    parser.add_argument("--method", choices=["log", "auto"], action="append", help="built by this alone")
     asked = parser.parse_args()
     specs = list(SPECIMENS)[:1] if asked.quick else list(SPECIMENS)
-    for method in ("log", "auto"):
+    for method in asked.method or ("log", "auto"):
         if asked.random:
             seeds = range(asked.first, asked.first + asked.random)
             drawn = (zoo.random(2 + seed % 7, letters=1 + seed // 7 % 3, seed=seed) for seed in seeds)
