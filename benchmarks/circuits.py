@@ -9,13 +9,18 @@ says on another word; found are those without which some answer changes. Then wi
 down, until no more can be. What was found suffices if, with all else cut together, no answer changes. Models of more
 than 100 wires, whose heads each read a stream of their own, are asked by zero alone.
 
-`--random N` asks the same of N random machines of 2 to 8 states and 1 to 3 letters, by zero.
+`--random N` asks the same of N random machines of 2 to 8 states and 1 to 3 letters, by zero; `--all N` of every machine
+of 3 states and N letters, but for names. Machines that never leave their start have one answer and no wires: they are
+left out.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words
@@ -25,6 +30,16 @@ from glassformer.measure.circuits import effects, prune, score, suffices, wires_
 from glassformer.measure.patching import KINDS
 
 LENGTH, WORDS, MOST_WIRES = 16, 256, 100
+
+
+def every_machine(letters: int) -> Iterator[Machine]:
+    """Every machine of three states that starts in the first: one for all that differ in names or order alone."""
+    maps = list(itertools.product(range(3), repeat=3))
+    swap = [0, 2, 1]
+    for chosen in itertools.combinations_with_replacement(maps, letters):
+        renamed = sorted(tuple(swap[each[swap[state]]] for state in range(3)) for each in chosen)
+        if list(chosen) <= renamed:
+            yield Machine(("0", "1", "2"), tuple("abcdef"[:letters]), np.array(chosen))
 
 
 def scored(machine: Machine, method: str, kinds: Sequence[str]) -> dict[str, tuple[float, bool]]:
@@ -57,16 +72,18 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one machine, to show that it works")
     parser.add_argument("--random", type=int, default=0, help="so many random machines instead")
+    parser.add_argument("--all", type=int, default=0, help="every machine of 3 states and so many letters instead")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first of them")
     parser.add_argument("--method", choices=["log", "auto"], action="append", help="built by this alone")
     asked = parser.parse_args()
     specs = list(SPECIMENS)[:1] if asked.quick else list(SPECIMENS)
     for method in asked.method or ("log", "auto"):
-        if asked.random:
+        if asked.random or asked.all:
             seeds = range(asked.first, asked.first + asked.random)
             drawn = (zoo.random(2 + seed % 7, letters=1 + seed // 7 % 3, seed=seed) for seed in seeds)
-            moving = [each for each in drawn if len(each.reachable()) > 1]  # others have one answer, and no layers
-            summarised(f"random machines by {method}", [scored(each, method, ["zero"]) for each in moving])
+            moving = [each for each in (every_machine(asked.all) if asked.all else drawn) if len(each.reachable()) > 1]
+            what = f"machines of 3 states and {asked.all} letters" if asked.all else "random machines"
+            summarised(f"{what} by {method}", [scored(each, method, ["zero"]) for each in moving])
             continue
         results = []
         for spec in specs:

@@ -78,6 +78,12 @@ def test_what_is_told_apart_in_vain_costs_no_layer() -> None:
     assert way_down(decompose(made), made.start).depth == 2
 
 
+def test_resets_that_are_left_and_change_nothing_need_no_memory() -> None:
+    """`b` and `c` leave 0 for ever, for 1 or 2, and change between them then: the turns from 1 tell which it is."""
+    made = Machine(("0", "1", "2"), ("a", "b", "c"), np.array([[0, 1, 2], [1, 2, 1], [2, 2, 1]]))
+    assert [stop.memory for stop in way_down(decompose(made), made.start).stops] == ["the first", "nothing"]
+
+
 def test_levels_that_nobody_asks_for_are_passed_over() -> None:
     last = machine("last_symbol(3)").trim()
     assert len(decompose(last).levels) == 1

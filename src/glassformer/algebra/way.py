@@ -12,7 +12,7 @@ need not know more than makes a difference from this start:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, get_args
@@ -30,6 +30,9 @@ Situation: TypeAlias = tuple[int, int, int]
 Memory: TypeAlias = Literal["nothing", "the letter before", "the latest reset", "the first", "the latest reset before"]
 """What of its resets a letter must look up, the dearest last."""
 MEMORIES: tuple[Memory, ...] = get_args(Memory)
+
+Places: TypeAlias = dict[tuple[int, int], set[int]]
+"""For a component and a P, the coordinates that words lead to."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,7 @@ class Stop:
     """For each situation, the situation on the next level for each tile of P (one, where P is not on the level)."""
     first: int
     """The coordinate of the start."""
-    settled: bool
-    """Whether no reset ever changes the coordinate."""
-    places_at: dict[tuple[int, int], set[int]]
-    """For a component and a P, the coordinates that words lead to."""
+    places_at: Places
 
     @cached_property
     def asks(self) -> set[int]:
@@ -69,6 +69,12 @@ class Stop:
     def resets(self) -> set[int]:
         """The situations that reset a tile which is asked for, if any reset changes anything."""
         return {i for i in range(len(self.situations)) if self.target(i)}
+
+    @cached_property
+    def settled(self) -> bool:
+        """Whether no reset ever changes the coordinate."""
+        met = ((row, old) for row, some in zip(self.row, self.situations, strict=True) for old, _, _ in some)
+        return _settled(self.level, met, self.places_at)
 
     @property
     def places(self) -> int:
@@ -193,12 +199,12 @@ def _leaner(stop: Stop, told_apart: Sequence[Sequence[int]]) -> tuple[Stop, list
 
     What a tile above tells apart is put together where it can be, unless that makes memory dearer.
     """
-    plain, together = _merged(stop, range(len(stop.leads))), _merged(stop, _told_no_more(stop, told_apart))
-    return min(plain, together, key=lambda merged: (MEMORIES.index(merged[0].memory), merged is plain))
+    plain, together = _merged(stop), _merged(_with_stand_ins(stop, told_apart))
+    return min(together, plain, key=lambda merged: MEMORIES.index(merged[0].memory))
 
 
-def _told_no_more(stop: Stop, told_apart: Sequence[Sequence[int]]) -> list[int]:
-    """Which situation stands in for each: one for all that a tile above tells apart, where one can do for all."""
+def _with_stand_ins(stop: Stop, told_apart: Sequence[Sequence[int]]) -> Stop:
+    """The stop with one situation in place of all that a tile above tells apart, where one can stand in for all."""
     stands_in, stand_for = list(range(len(stop.leads))), [{i} for i in range(len(stop.leads))]
     for leads in told_apart:
         some = {stands_in[i] for i in leads}
@@ -208,20 +214,25 @@ def _told_no_more(stop: Stop, told_apart: Sequence[Sequence[int]]) -> list[int]:
             stand_for[one] = everyone
             for other in everyone:
                 stands_in[other] = one
-    return stands_in
+    return replace(
+        stop,
+        row=[stop.row[one] for one in stands_in],
+        on=[stop.on[one] for one in stands_in],
+        leads=[stop.leads[one] for one in stands_in],
+    )
 
 
-def _merged(stop: Stop, stands_in: Sequence[int]) -> tuple[Stop, list[int]]:
+def _merged(stop: Stop) -> tuple[Stop, list[int]]:
     """The stop with one situation for all that do and lead the same, and which of them each has become."""
     alike: dict[object, list[int]] = {}
-    for i, one in enumerate(stands_in):
-        goes = (stop.on[one], *stop.leads[one]) if one in stop.asks else stop.leads[one][0]
-        alike.setdefault((stop.turn(one), stop.target(one), goes), []).append(i)
+    for i, leads in enumerate(stop.leads):
+        goes = (stop.on[i], *leads) if i in stop.asks else leads[0]
+        alike.setdefault((stop.turn(i), stop.target(i), goes), []).append(i)
     became = [0] * len(stop.leads)
     for number, some in enumerate(alike.values()):
         for i in some:
             became[i] = number
-    first = [stands_in[some[0]] for some in alike.values()]
+    first = [some[0] for some in alike.values()]
     return replace(
         stop,
         situations=[set().union(*(stop.situations[i] for i in some)) for some in alike.values()],
@@ -242,10 +253,10 @@ def _walked(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation
         rows = np.where(cascade.level_of[new] == k, cascade.row(level, old, new, letter), -1).tolist()
         starts_here = begins in component_of
         firsts = [coordinates[k]] if starts_here else range(level.moves.shape[1])  # any, where the start needs it not
-        tries = (_wandered(level, situations, rows, begins, first) for first in firsts)
-        ways = next((each for each in tries if each.settled), None) or _wandered(
-            level, situations, rows, begins, coordinates[k]
-        )
+        met = list(zip(rows, old.tolist(), strict=True))
+        settles = (i for i in firsts if _settled(level, met, _wandered(level, situations, rows, begins, i)))
+        first = next(settles, coordinates[k])
+        places_at = _wandered(level, situations, rows, begins, first)
         below: dict[Situation, int] = {}
         leads = []
         for (old, new, letter), row in zip(situations, rows, strict=True):
@@ -254,44 +265,38 @@ def _walked(cascade: Cascade, start: int) -> Iterator[tuple[Stop, list[Situation
             for place, tile in enumerate(tiles):
                 then = int(cascade.tiles[new, level.moves[row, place]]) if row >= 0 else new
                 found = (tile, then, letter) if k + 1 < len(cascade.levels) else (0, then, 0)
-                occurs = old not in component_of or place in ways.places[component_of[old], old]
+                occurs = old not in component_of or place in places_at[component_of[old], old]
                 ahead.append(below.setdefault(found, len(below)) if occurs else None)
             some = next(there for there in ahead if there is not None)
             leads.append([some if there is None else there for there in ahead])
         on = [component_of.get(old, -1) for old, _, _ in situations]
-        yield (
-            Stop(level, [{each} for each in situations], rows, on, leads, ways.first, ways.settled, ways.places),
-            list(below),
-        )
+        yield Stop(level, [{each} for each in situations], rows, on, leads, first, places_at), list(below)
         begins = int(cascade.tiles[begins, coordinates[k]]) if starts_here else begins
         situations = list(below)
 
 
-@dataclass(frozen=True)
-class _Wandered:
-    """Where words lead on a level from one start: each component's coordinate, at every set of states that occurs."""
-
-    first: int
-    places: dict[tuple[int, int], set[int]]
-    """For a component and a set of states, the coordinates that occur."""
-    settled: bool
-    """Whether no reset finds the coordinate elsewhere than it leads: so where a part is entered once, at one place."""
-
-
-def _wandered(level: Level, situations: Sequence[Situation], rows: Sequence[int], begins: int, first: int) -> _Wandered:
+def _wandered(level: Level, situations: Sequence[Situation], rows: Sequence[int], begins: int, first: int) -> Places:
+    """Where words lead on a level from one coordinate."""
     steps: dict[int, list[tuple[int, int]]] = {}
     for (old, new, _), row in zip(situations, rows, strict=True):
         steps.setdefault(old, []).append((new, row))
-    moves, component_of, resets = level.moves.tolist(), level.component.tolist(), level.resets.tolist()
+    moves, component_of = level.moves.tolist(), level.component.tolist()
     queue = [(i, begins, first) for i in range(len(level.components))]
-    places, settled = {(i, begins): {first} for i, _, _ in queue}, True
+    places_at = {(i, begins): {first} for i, _, _ in queue}
     for i, old, place in queue:
         for new, row in steps.get(old, ()):
-            ours = row >= 0 and component_of[row] == i
-            then = moves[row][place] if ours else place
-            settled &= not (ours and resets[row] and then != place)
-            there = places.setdefault((i, new), set())
+            then = moves[row][place] if row >= 0 and component_of[row] == i else place
+            there = places_at.setdefault((i, new), set())
             if then not in there:
                 there.add(then)
                 queue.append((i, new, then))
-    return _Wandered(first, places, settled)
+    return places_at
+
+
+def _settled(level: Level, met: Iterable[tuple[int, int]], places_at: Places) -> bool:
+    """Whether no reset finds the coordinate elsewhere than it leads: so where a part is entered once, at one place.
+
+    Met are rows of the level's table, each with a P before.
+    """
+    resets = ((row, old) for row, old in met if row >= 0 and level.resets[row])
+    return all(places_at[int(level.component[row]), old] <= {int(level.moves[row, 0])} for row, old in resets)
