@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.automata import Machine, zoo
+from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words, every_word
 from glassformer.compiler import Built, compile, verify
 from glassformer.errors import InputError
@@ -97,9 +97,18 @@ def test_the_circuit_found_on_a_built_model_is_the_one_in_its_weights(spec: str,
     assert found == wires_in_weights(built.model)
 
 
-@pytest.mark.parametrize("spec", ["dyck(pairs=2, depth=2)", "tomita(7)"])
-def test_words_chosen_to_go_where_few_go_show_every_wire(spec: str) -> None:
-    built = compile(spec, 16)
+def walk_of_three_cells() -> Machine:
+    """Its last 8 letters do not tell the state if, and only if, they are left and right in turn."""
+    return Machine(("0", "1", "2"), ("a", "b"), np.array([[0, 0, 1], [1, 2, 2]]))
+
+
+@pytest.mark.parametrize(
+    ("made", "method"),
+    [(machine("dyck(pairs=2, depth=2)"), "auto"), (machine("tomita(7)"), "auto"), (walk_of_three_cells(), "log")],
+    ids=["dyck", "tomita(7)", "walk"],
+)
+def test_words_chosen_to_go_where_few_go_show_every_wire(made: Machine, method: str) -> None:
+    built = compile(made, 16, method)
     words = built.tokens(chosen_words(built.machine, 16, 256, seed=0))
     known = wires_in_weights(built.model)
     found = [wire for wire, changed in effects(built.model, words, among=known).items() if changed > 0]

@@ -2,7 +2,8 @@
 
 The nasty ones: one letter only, letters in turn, one rare letter in a sea of another, one letter and from the middle on
 another, the machine's longest walk.
-The random ones: letters drawn alike, with very unequal frequency, in runs, or so that words go where few have been.
+The random ones: letters drawn alike, with very unequal frequency, in runs, so that words go where few have been, or so
+that what was before makes a difference for as long as it can.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def chosen_words(machine: Machine, length: int, count: int, seed: int) -> Intege
     rng = np.random.default_rng(seed)
     nasty = list(itertools.islice(nasty_words(machine, length, rng), max(min(count, 5), count // 2)))
     k = len(machine.symbols)
-    uniform, skewed, runs, wandering = ((count - len(nasty) + kind) // 4 for kind in (3, 2, 1, 0))
+    uniform, skewed, runs, wandering, unforgetting = ((count - len(nasty) + kind) // 5 for kind in (4, 3, 2, 1, 0))
     return np.vstack(
         [
             *nasty,
@@ -39,6 +40,7 @@ def chosen_words(machine: Machine, length: int, count: int, seed: int) -> Intege
             *(rng.choice(k, length, p=rng.dirichlet(np.full(k, 0.3))) for _ in range(skewed)),
             *words_in_runs(k, length, runs, rng),
             *wanderings(machine, length, wandering, rng),
+            *unforgetting_words(machine, length, unforgetting, rng),
         ]
     ).astype(np.intp)
 
@@ -74,6 +76,29 @@ def wanderings(
         words[:, at] = letters = unwanted.argmin(axis=0)
         states = ahead[letters, np.arange(count)]
         np.add.at(visits, states, 1)
+    return words
+
+
+def unforgetting_words(
+    machine: Machine, length: int, count: int, rng: np.random.Generator
+) -> Integer[np.ndarray, "word length"]:
+    """Random words that, from a moment of their own in the first half on, keep as many states apart as one letter can.
+
+    A walk then stays clear of the walls, and a reset is put off: the last letters alone do not tell the state.
+    """
+    states, letters = len(machine.states), len(machine.symbols)
+    begins = rng.integers(0, max(1, length // 2), count)
+    apart = np.ones((count, states), dtype=bool)
+    words = np.empty((count, length), dtype=np.intp)
+    each = np.arange(count)
+    for at in range(length):
+        after = np.zeros((letters, count, states), dtype=bool)
+        word, state = np.nonzero(apart)
+        for letter in range(letters):
+            after[letter, word, machine.delta[letter, state]] = True
+        wanted = after.sum(axis=2) * (at >= begins) + rng.random((letters, count))
+        words[:, at] = wanted.argmax(axis=0)
+        apart = np.where((at >= begins)[:, None], after[words[:, at], each], apart)
     return words
 
 
