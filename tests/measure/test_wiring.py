@@ -104,8 +104,13 @@ def walk_of_three_cells() -> Machine:
 
 @pytest.mark.parametrize(
     ("made", "method"),
-    [(machine("dyck(pairs=2, depth=2)"), "auto"), (machine("tomita(7)"), "auto"), (walk_of_three_cells(), "log")],
-    ids=["dyck", "tomita(7)", "walk"],
+    [
+        (machine("dyck(pairs=2, depth=2)"), "auto"),
+        (machine("tomita(7)"), "auto"),
+        (machine("random(3, letters=3, seed=2577)"), "auto"),
+        (walk_of_three_cells(), "log"),
+    ],
+    ids=["dyck", "tomita(7)", "random", "walk"],
 )
 def test_words_chosen_to_go_where_few_go_show_every_wire(made: Machine, method: str) -> None:
     built = compile(made, 16, method)
