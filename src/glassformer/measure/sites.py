@@ -14,8 +14,8 @@ from glassformer.nn.trace import HookPoint, unknown_hook
 
 BY_HEAD: Final = ("q", "k", "v", "rot_q", "rot_k", "z", "result", "q_input", "k_input", "v_input")
 """Hooks whose activations are [word, position, head, …]."""
-NUMBERS_AT_ONCE: Final = 2**24
-"""Of the largest activation: 64 MiB in float32."""
+NUMBERS_AT_ONCE: Final = 2**20
+"""Of the largest activation: 4 MiB in float32, near what a cache holds; with 64 MiB, wires take 4 times as long."""
 MOST_NUMBERS: Final = 2**29
 """Of the largest activation of one word: 2 GiB in float32."""
 
