@@ -6,8 +6,8 @@ Every machine of the zoo that has a name of its own, built by doubling and by `a
 256 words, random and nasty ones. Known are the wires that the weights make, which nobody asked a word; over no other
 can anything be said, so that no other can be found. Each is cut alone, by zero, by its mean over words, and by what it
 says on another word; found are those without which some answer changes. Then wires are cut for good, from the logits
-down, until no more can be. What was found suffices if, with all else cut together, no answer changes. Models of more
-than 100 wires, whose heads each read a stream of their own, are asked by zero alone.
+down, until no more can be. What was found suffices if, with all else cut together in the same way, no answer changes.
+Models of more than 100 wires, whose heads each read a stream of their own, are asked by zero alone.
 
 `--random N` asks the same of N random machines of 2 to 8 states and 1 to 3 letters, by zero; `--all N` of every machine
 of 3 states and N letters, but for names. Machines that never leave their start have one answer and no wires: they are
@@ -21,6 +21,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import torch
 
 from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words
@@ -47,12 +48,15 @@ def scored(machine: Machine, method: str, kinds: Sequence[str]) -> dict[str, tup
     built = compile(machine, LENGTH, method)
     words = built.tokens(chosen_words(built.machine, built.certificate.exact_length, WORDS, seed=0))
     known, results = wires_in_weights(built.model), {}
+    asked = (torch.arange(words.shape[1]) > 0).expand_as(words)  # not at the start token
     for kind in kinds if len(known) <= MOST_WIRES else ["zero"]:
+        instead = "zero" if kind == "pruned" else kind
         if kind == "pruned":
-            found = prune(built.model, words, among=known)
+            found = prune(built.model, words, instead, among=known, asked=asked)
         else:
-            found = [wire for wire, part in effects(built.model, words, kind, among=known).items() if part > 0]
-        results[kind] = score(found, known).recall, suffices(built.model, words, found)
+            changed = effects(built.model, words, instead, among=known, asked=asked)
+            found = [wire for wire, part in changed.items() if part > 0]
+        results[kind] = score(found, known).recall, suffices(built.model, words, found, instead, asked=asked)
     recall, enough = results["zero"]
     print(f"{built.certificate.method}, {len(known)} wires: {recall:.3f} found, suffices: {enough}", flush=True)
     return results

@@ -82,6 +82,17 @@ def test_patching_shows_where_the_difference_is(shell: Shell, parity: str, tmp_p
     assert heard["restored"] == 0  # the letter is two back, not one
 
 
+def test_hooks_outside_of_layers_and_answers_that_are_named_are_patched_too(shell: Shell, parity: str) -> None:
+    words = ("measure", "patch", parity, "1011", "1111")
+    (embedded,) = shell.json(*words, "--hook", "hook_embed", "--out", "embedded.svg")["layers"]
+    assert (embedded["layer"], embedded["restored"]) == (None, [0, 0, 1, 0, 0])
+    assert "hook_embed" in "".join(ET.fromstring(Path("embedded.svg").read_text()).itertext())
+    named = ("--answer", "odd", "--other", "even")
+    assert shell.json(*words)["layers"] == shell.json(*words, *named)["layers"]
+    assert "say by --answer and --other" in shell(*words, "--answer", "even", code=2)[1].replace("\n", " ")
+    assert "there is no answer 'odt'; near it are odd" in shell(*words, "--answer", "odt", code=2)[1]
+
+
 def test_every_path_is_tried_where_none_is_named(shell: Shell, parity: str, tmp_path: Path) -> None:
     last = ("measure", "path", parity, "1011", "1111", "--to", "blocks.2.hook_resid_post")
     told, _ = shell(*last, "--out", str(tmp_path / "paths.svg"))
@@ -99,7 +110,7 @@ def test_patches_that_cannot_be_are_refused(shell: Shell, parity: str) -> None:
     for arguments, words in {
         ("patch", parity, "101", "10"): "4 and 3 tokens: they must be equally long",
         ("patch", parity, "11", "00"): "both words have the answer even",
-        ("patch", parity, "10", "00", "--hook", "hook_resid_pra"): "near it are blocks.0.hook_resid_pre",
+        ("patch", parity, "10", "00", "--hook", "hook_resid_pra"): "near it are hook_resid_pre",
         ("patch", parity, "10", "00", "--position", "5"): "position 5 is not one of 0 … 2",
         (
             "path",
@@ -124,6 +135,8 @@ def test_patches_that_cannot_be_are_refused(shell: Shell, parity: str) -> None:
         ("ablate", parity, "--kind", "all"): "an ablation is one of zero, mean, resample; not 'all'",
         ("dictionary", parity, "--hook", "blocks.0.hook_pattern"): "there is no activation 'blocks.0.hook_pattern'",
         ("dictionary", parity, "--hook", "hook_embed", "--kind", "gated"): "standard (ReLU and L1) or topk",
+        ("dictionary", parity, "--hook", "mlp"): "near it are blocks.0.hook_mlp_in",
+        ("ablate", parity, "--text", "some.txt"): "reads words of its task, not a text",
     }.items():
         assert words in shell("measure", *arguments, code=2)[1].replace("\n", " ")
 
@@ -143,6 +156,10 @@ def test_a_dictionary_is_trained_scored_and_kept(shell: Shell, parity: str, tmp_
     assert json.loads((tmp_path / "sae" / "cfg.json").read_text())["metadata"]["hook_name"] == options[1]
 
 
+def test_the_start_token_has_no_answer_that_counts(shell: Shell, parity: str) -> None:
+    assert "mean ablation on 5 words, 40 answers" in shell("measure", "ablate", parity, "--words", "5")[1]
+
+
 def test_planted_facts_are_found_and_the_model_is_kept(shell: Shell, tmp_path: Path) -> None:
     options = ("--planted", "relation", "--subjects", "10", "--edits", "2", "--out", str(tmp_path))
     found = shell.json("facts", *options)
@@ -153,7 +170,9 @@ def test_planted_facts_are_found_and_the_model_is_kept(shell: Shell, tmp_path: P
     assert "there is no token 'Jordn' here; near it are Jordan" in shell(
         "step", str(tmp_path / "model"), "start Michael Jordn plays", code=2
     )[1].replace("\n", " ")
-    assert shell.json("measure", "ablate", str(tmp_path / "model"))["layers"][-1]["mlp"] > 0.2
+    told, said = shell("measure", "ablate", str(tmp_path / "model"), "--kind", "zero")
+    assert "zero ablation on 40 words, 40 answers" in said  # of a fact only the end is asked for
+    assert "0.925" in told  # the MLP knows; three facts are what is said where nothing is known
     assert shell.json("measure", "circuit", str(tmp_path / "model"), "--words", "8")["wires"]
     assert "have 4 tokens" in shell("measure", "ablate", str(tmp_path / "model"), "--length", "9", code=2)[1]
     assert "not at 'verb'" in shell("facts", "--planted", "verb", "--out", str(tmp_path / "x"), code=2)[1]

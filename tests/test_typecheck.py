@@ -6,7 +6,8 @@ import torch
 
 from glassformer.automata import machine
 from glassformer.compiler.stream import Form
-from glassformer.measure.circuits import Score, changed
+from glassformer.measure.circuits import Score
+from glassformer.nn.attention import affine
 
 
 def test_a_wrong_type_is_an_error_in_functions_methods_and_data_classes() -> None:
@@ -19,10 +20,10 @@ def test_a_wrong_type_is_an_error_in_functions_methods_and_data_classes() -> Non
 
 
 def test_sizes_of_one_name_must_agree_in_a_call_and_may_differ_in_the_next() -> None:
-    changed(torch.zeros(1, 2, 3), torch.zeros(1, 2, 3))
-    changed(torch.zeros(4, 5, 3), torch.zeros(4, 5, 3))
-    with pytest.raises(TypeError, match="before"):
-        changed(torch.zeros(1, 2, 3), torch.zeros(1, 3, 3))
+    affine(torch.zeros(1, 2, 3), torch.zeros(3, 4), torch.zeros(4))
+    affine(torch.zeros(1, 2, 5), torch.zeros(5, 6), torch.zeros(6))
+    with pytest.raises(TypeError, match="weight"):
+        affine(torch.zeros(1, 2, 3), torch.zeros(4, 3), torch.zeros(3))
     with pytest.raises(TypeError, match="constant"):
         Form(torch.zeros(4, 3), torch.zeros(2))
 

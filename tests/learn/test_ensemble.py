@@ -62,6 +62,15 @@ def test_toys_that_cannot_be_are_named(wrong: dict[str, float], words: str) -> N
         Toy(**{"features": 5, "hidden": 2, "sparsity": 0.5, **wrong})  # type: ignore[arg-type]
 
 
+def test_training_that_cannot_be_is_refused_with_an_estimate() -> None:
+    with pytest.raises(InputError, match=r"1,000,000 features and 100,000 hidden .* GiB; the limit is 2 GiB"):
+        train([Toy(10**6, 10**5, 0.5)], steps=1)
+    with pytest.raises(InputError, match="number of steps"):
+        train([Toy(5, 2, 0.5)], steps=0)
+    with pytest.raises(InputError, match="number of samples"):
+        train([Toy(5, 2, 0.5)], samples=0)
+
+
 def test_whoever_waits_is_told_within_a_batch_and_at_the_end() -> None:
     told: list[tuple[int, int]] = []
     train([Toy(5, 2, 0.5)] * 4, steps=8, samples=4, tell=lambda done, of: told.append((done, of)))

@@ -5,7 +5,7 @@ import torch
 
 from glassformer.errors import InputError
 from glassformer.learn.facts import World, bits_known, learn, make_world
-from glassformer.measure.editing import edited, keys, rank_one
+from glassformer.measure.editing import edited, keys, rank_one, values_for
 from glassformer.measure.sites import Site
 from glassformer.nn import Transformer
 from glassformer.studies.facts import edit, study, trace
@@ -86,6 +86,26 @@ def test_a_rank_one_change_gives_the_value_and_moves_other_keys_least() -> None:
     plain = torch.outer(every[0] / every[0].pow(2).sum(), value - every[0] @ weights)
     assert (every @ change).pow(2).sum() < (every @ plain).pow(2).sum()
     assert not rank_one(weights, torch.zeros(12).double(), value, every).any()
+
+
+@pytest.mark.usefixtures("types_unchecked")
+def test_edits_that_do_not_fit_are_named_with_both_shapes(world: World) -> None:
+    model, words = planted(world, "relation"), world.prompts[:2]
+    every, value = keys(model, words, 1, -1), torch.zeros(model.config.width)
+    units, width = every.shape[1], len(value)
+    with pytest.raises(InputError, match=rf"a key is \[{units}\].* these are \[5\], \[{width}\]"):
+        rank_one(torch.zeros(units, width), every[0, :5], value, every)
+    with (
+        pytest.raises(InputError, match=rf"a value \[{width}\].* these are \[{units}\], \[3\]"),
+        edited(model, 1, every[0], value[:3], every),
+    ):
+        pass
+    with pytest.raises(InputError, match=r"position 9 is not one of 0 … 3"):
+        keys(model, words, 1, 9)
+    with pytest.raises(InputError, match="there are 2 words and 1 answers"):
+        values_for(model, words, world.answers[:1], 1, 3)
+    at_end = values_for(model, words, world.answers[:2], 1, -1)
+    torch.testing.assert_close(at_end, values_for(model, words, world.answers[:2], 1, 3))
 
 
 def test_worlds_and_places_that_do_not_exist_are_named(world: World) -> None:

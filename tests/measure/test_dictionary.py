@@ -78,6 +78,12 @@ def test_a_saved_dictionary_is_read_again(vectors: torch.Tensor, tmp_path: Path,
     assert config["metadata"]["hook_name"] == "blocks.0.hook_resid_post"
 
 
+def test_vectors_of_all_heads_are_told_to_be_reshaped(tmp_path: Path) -> None:
+    for hook, reshaped in {"blocks.0.attn.hook_z": "hook_z", "blocks.0.hook_resid_post": "none"}.items():
+        save_dictionary(Dictionary(Shape(8, 20)), tmp_path / hook, {"hook_name": hook})
+        assert json.loads((tmp_path / hook / "cfg.json").read_text())["reshape_activations"] == reshaped
+
+
 def test_what_cannot_be_read_is_named(tmp_path: Path, vectors: torch.Tensor) -> None:
     with pytest.raises(InputError, match="is no folder of a dictionary"):
         load_dictionary(tmp_path / "nothing")
@@ -103,6 +109,10 @@ def test_a_dictionary_that_does_not_fit_in_memory_is_refused_with_an_estimate(ve
         Shape(8, 100_000_000)
     with pytest.raises(InputError, match=r"10,000,000 at once, take some .* GiB"):
         fit(vectors, SPARSE, samples=10_000_000)
+    with pytest.raises(InputError, match="number of steps"):
+        fit(vectors, SPARSE, steps=0)
+    with pytest.raises(InputError, match="number of samples"):
+        fit(vectors, SPARSE, samples=0)
 
 
 def test_the_quality_is_the_same_in_small_batches(

@@ -20,6 +20,7 @@ from glassformer.measure.patching import (
 from glassformer.measure.sites import Site, check, rows_at_once
 from glassformer.measure.wiring import Wire, Wiring
 from glassformer.nn import Config, Transformer
+from glassformer.nn.trace import HookPoint
 
 CONFIG = Config.uniform(vocab=5, outputs=4, context=9, width=12, layers=2, heads=2, norm="layer")
 CLEAN = torch.tensor([[0, 1, 2, 3, 4, 0], [4, 4, 1, 0, 2, 2], [1, 0, 3, 3, 2, 4]])
@@ -112,6 +113,26 @@ def test_ablations_put_nothing_the_mean_or_another_word_in_the_place(model: Tran
         torch.testing.assert_close(ablate(model, CLEAN, [site], kind), expected)
 
 
+def test_what_stands_instead_is_of_runs_that_lack_nothing_however_many_words_fit_at_once(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = [Site("blocks.0.hook_mlp_out"), Site("blocks.1.attn.hook_z", 0)]
+    held = model.trace(CLEAN, [site.hook for site in where])
+
+    def put(value: torch.Tensor, hook: HookPoint) -> None:
+        for site in (site for site in where if site.hook == hook.name):
+            site.of(value)[:] = site.of(held[site.hook]).mean(0)
+
+    expected = model.run_with_hooks(CLEAN, [(site.hook, put) for site in where])
+    torch.testing.assert_close(ablate(model, CLEAN, where, "mean"), expected)
+    monkeypatch.setattr(sites, "NUMBERS_AT_ONCE", 1)
+    assert rows_at_once(model, 6) == 1
+    torch.testing.assert_close(ablate(model, CLEAN, where, "mean"), expected)
+    changed = patching.changed_without(model, [CLEAN], where[0], "resample")
+    monkeypatch.undo()
+    assert changed == patching.changed_without(model, [CLEAN], where[0], "resample")
+
+
 def test_bad_places_are_named_with_what_would_do(model: Transformer) -> None:
     metric = probability(torch.tensor([0, 1, 2]))
     for site, words in {
@@ -135,6 +156,7 @@ def test_bad_places_are_named_with_what_would_do(model: Transformer) -> None:
         path_patch(model, CORRUPTED, CLEAN, [wire], lambda logits: logits[..., 0])
     with pytest.raises(InputError, match=r"the metric cannot take logits \[1, 3, 6, 4\]"):
         path_patch(model, CORRUPTED, CLEAN, [wire], probability(torch.tensor([0, 1, 2, 3])))
+    assert patch(model, CORRUPTED, CLEAN, [], metric).shape == (0, 3)
     with pytest.raises(InputError, match="an ablation is one of zero, mean, resample; not 'noise'"):
         ablate(model, CLEAN, [Site("hook_embed")], "noise")
     with pytest.raises(InputError, match="at least two words"):

@@ -10,7 +10,8 @@ from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words, every_word
 from glassformer.compiler import Built, compile, verify
 from glassformer.errors import InputError
-from glassformer.measure.circuits import changed, effects, prune, score, suffices, wires_in_weights
+from glassformer.measure import sites
+from glassformer.measure.circuits import answers, effects, prune, score, suffices, wires_in_weights
 from glassformer.measure.sites import Site
 from glassformer.measure.wiring import Wire, Wiring
 from glassformer.nn import Config, Transformer
@@ -120,11 +121,36 @@ def test_words_chosen_to_go_where_few_go_show_every_wire(made: Machine, method: 
     assert found == known
 
 
-def test_an_answer_that_no_longer_leads_alone_has_changed() -> None:
-    before, tied = torch.tensor([[[2.0, 1.0, 0.0]]]), torch.tensor([[[2.0, 2.0, 0.0]]])
-    assert changed(tied, before).all()
-    assert not changed(before, before).any()
-    assert not changed(tied, tied).any()
+def test_what_does_not_lead_alone_is_no_answer() -> None:
+    assert answers(torch.tensor([[[1.0, 2.0, 0.0], [2.0, 2.0, 0.0]]])).tolist() == [[1, -1]]
+
+
+def test_what_was_found_suffices_in_the_way_in_which_it_was_sought() -> None:
+    """The mean of what positions say is what they say: cut by means, their wires are not missed; by zeros, they are."""
+    built = compile("parity", 8, "log")
+    words = all_words(built)
+    found = prune(built.model, words, "mean")
+    assert not any(wire.writer == Site("hook_pos_embed") for wire in found)
+    assert suffices(built.model, words, found, "mean")
+    assert not suffices(built.model, words, found, "zero")
+
+
+def test_a_start_token_that_says_nothing_has_no_answer_that_could_change() -> None:
+    built = compile("gridworld(4)", 8, "gridworld")
+    words, known = all_words(built)[:2], wires_in_weights(built.model)
+    assert (answers(built.model(words))[:, 0] == -1).all()
+    assert set(effects(built.model, words[:, :1], among=known).values()) == {0.0}
+
+
+@pytest.mark.parametrize("kind", ["zero", "mean", "resample"])
+def test_more_words_than_fit_at_once_change_nothing(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    built = compile("dihedral(3)", 6, "cascade")
+    words, known = all_words(built), wires_in_weights(built.model)
+    together = effects(built.model, words, kind, among=known), prune(built.model, words, kind, among=known)
+    monkeypatch.setattr(sites, "NUMBERS_AT_ONCE", 4000)
+    assert Wiring(built.model).rows_at_once(words.shape[1]) < len(words)
+    assert (effects(built.model, words, kind, among=known), prune(built.model, words, kind, among=known)) == together
+    assert suffices(built.model, words, together[1], kind)
 
 
 @pytest.mark.parametrize(

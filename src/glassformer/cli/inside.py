@@ -14,12 +14,13 @@ from glassformer.atomic import write_atomically
 from glassformer.cli.measuring import AnyFolder, AnyText, measure
 from glassformer.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 from glassformer.errors import InputError
-from glassformer.wording import visible
+from glassformer.wording import counted, visible
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from glassformer.measure.patching import Metric
+    from glassformer.measure.sites import Site
     from glassformer.measure.steps import Step
     from glassformer.measure.wiring import Wire
     from glassformer.studies.subject import Subject
@@ -37,6 +38,8 @@ Kind = Annotated[str, typer.Option(help="What stands there instead: zero, mean (
 Words = Annotated[int, typer.Option(min=2, max=100_000, help="Words to look at.")]
 Length = Annotated[int | None, typer.Option(min=1, help="Their length; default: as in training, or up to 64.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the words.")]
+Answer = Annotated[str | None, typer.Option(help="The clean answer; default: what the model says of the clean word.")]
+Other = Annotated[str | None, typer.Option(help="The corrupted answer; default: what it says of the corrupted word.")]
 
 
 def svg_file(picture: Path | None) -> Path | None:
@@ -198,15 +201,19 @@ def ablate(
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
-    batches = subject.batches(words, length, seed, text)
+    questions = subject.batches(words, length, seed, text)
+    batches, asked = [each.tokens for each in questions], [each.asked for each in questions]
     layers: list[dict[str, Any]] = [{"layer": i, "heads": [], "mlp": None} for i in range(len(subject.model.blocks))]
-    for site in outputs_of(subject.model):
-        changed = changed_without(subject.model, batches, site, kind, seed)
-        layer = layers[int(site.hook.split(".")[1])]
-        if site.head is None:
-            layer["mlp"] = changed
-        else:
-            layer["heads"].append(changed)
+    parts = outputs_of(subject.model)
+    with progress_bar("taking away") as advance:
+        for number, site in enumerate(parts, start=1):
+            changed = changed_without(subject.model, batches, site, kind, seed, asked)
+            layer = layers[int(site.hook.split(".")[1])]
+            if site.head is None:
+                layer["mlp"] = changed
+            else:
+                layer["heads"].append(changed)
+            advance(number, len(parts))
     if picture:
         draw(picture, *as_grid(layers), f"Answers that change without a part ({kind} ablation)")
     if as_json:
@@ -218,7 +225,8 @@ def ablate(
         if layer["mlp"] is not None:
             table.add_row(str(layer["layer"]), "MLP", f"{layer['mlp']:.3f}")
     out.print(table)
-    err.print(f"{kind} ablation on {sum(map(len, batches)):,} words, {sum(b.numel() for b in batches):,} tokens")
+    count = sum(int(each.sum()) for each in asked)
+    err.print(f"{kind} ablation on {sum(map(len, batches)):,} words, {counted(count, 'answer')}")
     if text:
         err.print("(sentences of the text that are as long, in tokens, as another one; each counts once)")
     return None
@@ -231,9 +239,11 @@ def patch(
     corrupted: Corrupted,
     hook: Annotated[
         str,
-        typer.Option(help="What is put in: hook_resid_pre … of every layer, or blocks.1.hook_mlp_out."),
+        typer.Option(help="What is put in: hook_resid_pre … of every layer, blocks.1.hook_mlp_out, or hook_embed."),
     ] = "hook_resid_pre",
     position: Position = -1,
+    answer: Answer = None,
+    other: Other = None,
     picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
@@ -243,30 +253,41 @@ def patch(
     """
     from glassformer.measure.patching import grid, restored
     from glassformer.measure.patching import patch as patched
-    from glassformer.measure.sites import Site
 
-    subject, one, two, metric, ends = pair(folder, clean, corrupted, position)
-    in_layer = re.match(r"blocks\.(\d+)\.", hook)
-    asked = [int(in_layer[1])] if in_layer else range(len(subject.model.blocks))
-    hook = hook[in_layer.end() :] if in_layer else hook
-    there, named = known_hooks(subject), {i: Site.parse(f"blocks.{i}.{hook}") for i in asked}
-    layers = [i for i, site in named.items() if site.hook in there] or [*named][:1]
-    sites = [named[i] for i in layers]
+    subject, one, two, metric, ends = pair(folder, clean, corrupted, position, answer, other)
+    layers, sites = at_layers(subject, hook)
     with progress_bar("patching") as advance:
         measured = patched(subject.model, two, one, grid(sites, one.shape[1]), metric, advance)
     effect = restored(measured, *ends).view(len(sites), -1)
     columns = [both(subject, int(a), int(b)) for a, b in zip(one[0], two[0], strict=True)]
     if picture:
-        rows = [f"layer {i}" for i in layers]
+        rows = [f"layer {i}" if i is not None else hook for i in layers]
         draw(picture, effect.tolist(), rows, columns, f"Part of the answer restored by {hook}")
     if as_json:
         told = [{"layer": i, "restored": row} for i, row in zip(layers, effect.tolist(), strict=True)]
         return print_json({"hook": hook, "layers": told})
     table = table_of("layer", *columns)
     for i, row in zip(layers, effect.tolist(), strict=True):
-        table.add_row(str(i), *(f"{value:.2f}" for value in row))
+        table.add_row("" if i is None else str(i), *(f"{value:.2f}" for value in row))
     out.print(table)
     return None
+
+
+def at_layers(subject: Subject, hook: str) -> tuple[list[int | None], list[Site]]:
+    """A hook of one layer, of every layer that has it, or of none (hook_embed), as sites with their layers."""
+    from glassformer.measure.sites import Site, check
+    from glassformer.nn.trace import unknown_hook
+
+    there = {*subject.model.hook_names, *subject.model.hooks_on_request}
+    if in_layer := re.match(r"blocks\.(\d+)\.", hook):
+        return [int(in_layer[1])], [check(subject.model, Site.parse(hook))]
+    if Site.parse(hook).hook in there:
+        return [None], [Site.parse(hook)]
+    named = [(i, Site.parse(f"blocks.{i}.{hook}")) for i in range(len(subject.model.blocks))]
+    found = [(i, site) for i, site in named if site.hook in there]
+    if not found:
+        raise InputError(unknown_hook(hook, {re.sub(r"blocks\.\d+\.", "", name) for name in there}))
+    return [i for i, _ in found], [site for _, site in found]
 
 
 def as_grid(layers: list[dict[str, Any]]) -> tuple[list[list[float]], list[str], list[str]]:
@@ -284,11 +305,6 @@ def draw(picture: Path, values: Cells, rows: list[str], columns: list[str], titl
     err.print(f"wrote {picture}")
 
 
-def known_hooks(subject: Subject) -> set[str]:
-    """All that a model has."""
-    return {*subject.model.hook_names, *subject.model.hooks_on_request}
-
-
 def both(subject: Subject, one: int, two: int) -> str:
     """A token, or the two where the words differ."""
     names = visible(subject.names[one]), visible(subject.names[two])
@@ -302,13 +318,15 @@ def path(
     corrupted: Corrupted,
     writer: Annotated[
         str | None,
-        typer.Option("--from", help="Who says it: hook_embed, blocks.0.attn.hook_result[1] … or all."),
+        typer.Option("--from", help="Who says it: hook_embed, blocks.0.attn.hook_result[1] …; default: all."),
     ] = None,
     reader: Annotated[
         str | None,
-        typer.Option("--to", help="Who hears it: blocks.1.hook_q_input[0], blocks.1.hook_mlp_in … or all."),
+        typer.Option("--to", help="Who hears it: blocks.1.hook_q_input[0], blocks.1.hook_mlp_in …; default: all."),
     ] = None,
     position: Position = -1,
+    answer: Answer = None,
+    other: Other = None,
     picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
@@ -320,7 +338,7 @@ def path(
     from glassformer.measure.sites import Site
     from glassformer.measure.wiring import Wire, Wiring
 
-    subject, one, two, metric, ends = pair(folder, clean, corrupted, position)
+    subject, one, two, metric, ends = pair(folder, clean, corrupted, position, answer, other)
     named = (Site.parse(name) if name else None for name in (writer, reader))
     wires = Wiring(subject.model).between(*named)
     with progress_bar("patching") as advance:
@@ -355,9 +373,9 @@ def wires_by_layer(wires: list[dict[str, Any]], layers: int) -> list[dict[str, A
 
 
 def pair(
-    folder: Path, clean: str, corrupted: str, position: int
+    folder: Path, clean: str, corrupted: str, position: int, clean_answer: str | None, corrupted_answer: str | None
 ) -> tuple[Subject, Tensor, Tensor, Metric, tuple[Tensor, Tensor]]:
-    """Two words that differ in their answers at a position, and by how much, corrupted and clean."""
+    """Two words, by how much one of two answers leads at a position, and how far it does, corrupted and clean."""
     import torch
 
     from glassformer.measure.patching import logit_difference
@@ -371,10 +389,17 @@ def pair(
     within(position, one.shape[1], "position")
     with torch.no_grad():
         logits = subject.model(two), subject.model(one)
-    other, answer = (each[:, position].argmax(-1) for each in logits)
+    named = (corrupted_answer, clean_answer)
+    other, answer = (
+        each[:, position].argmax(-1) if name is None else torch.tensor([subject.output(name)])
+        for each, name in zip(logits, named, strict=True)
+    )
     if torch.equal(answer, other):
         said = visible(subject.outputs[int(answer)])
-        raise InputError(f"both words have the answer {said} at position {position}: take two that differ there")
+        raise InputError(
+            f"both words have the answer {said} at position {position}: take two that differ there, or say by --answer "
+            "and --other which two answers are compared"
+        )
     metric = logit_difference(answer, other, position)
     return subject, one, two, metric, (metric(logits[0]), metric(logits[1]))
 
@@ -407,15 +432,16 @@ def circuit(
 
     subject = open_subject(folder)
     longest = subject.words_task.length if subject.is_built else 0
-    tokens = subject.rows(words, length or min(longest, 256) or None, seed, text)
+    questions = subject.rows(words, length or min(longest, 256) or None, seed, text)
+    tokens, asked = questions.tokens, questions.asked
     changes: dict[Wire, float] = {}
     with progress_bar("cutting") as advance:
         if prune:
-            found = pruned(subject.model, tokens, kind, tolerance, seed, tell=advance)
+            found = pruned(subject.model, tokens, kind, tolerance, seed, asked=asked, tell=advance)
         else:
-            changes = effects(subject.model, tokens, kind, seed, tell=advance)
+            changes = effects(subject.model, tokens, kind, seed, asked=asked, tell=advance)
             found = [wire for wire, changed in changes.items() if changed > tolerance]
-    enough = suffices(subject.model, tokens, found)
+    enough = suffices(subject.model, tokens, found, kind, seed, asked)
     is_known = subject.is_built and subject.model.config.norm == "none"
     known = wires_in_weights(subject.model) if is_known else []
     scored = score(found, known)

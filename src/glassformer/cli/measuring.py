@@ -41,7 +41,7 @@ def heads(
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
-    tokens = subject.rows(words, length, seed, text)
+    tokens = subject.rows(words, length, seed, text).tokens
     scores = score_heads(subject.model, tokens)
     if as_json:
         layers = range(len(subject.model.config.blocks))
@@ -121,7 +121,8 @@ def dictionary(
     from glassformer.studies.subject import open_subject
 
     subject = open_subject(folder)
-    vectors = subject.vectors(Site.parse(hook), subject.batches(words, seed=seed, text=text))
+    batches = subject.batches(words, seed=seed, text=text)
+    vectors = subject.vectors(Site.parse(hook), [each.tokens for each in batches])
     shape = Shape(vectors.shape[1], features, kind, l1, k)
     with progress_bar("training") as advance:
         found = fit(vectors, shape, steps, seed=seed, tell=advance)

@@ -20,6 +20,8 @@ from glassformer.errors import InputError, finite_number, whole_number
 
 NUMBERS_AT_ONCE: Final = 2**18
 """Of the data of toys that are trained in one batch: what fits in a processor's cache."""
+MOST_NUMBERS: Final = 2**29
+"""Of one toy in training: 2 GiB in float32."""
 NEVER: Final = 1e12
 """Instead of 1 / (1 − S) for features that are not there."""
 
@@ -74,6 +76,8 @@ def train(
     tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[Learned]:
     """Train all of them by Adam with a rate that falls to 0 as a cosine; each as it would come out alone."""
+    whole_number(steps, "the number of steps", least=1)
+    _refuse_too_large(toys, whole_number(samples, "the number of samples", least=1))
     learned: dict[int, Learned] = {}
     for numbers in _alike(toys, samples):
         batch = _Batch([toys[i] for i in numbers], [seed + i for i in numbers])
@@ -86,6 +90,17 @@ def train(
             n, m = toys[i].features, toys[i].hidden
             learned[i] = Learned(toys[i], batch.W[k, :m, :n].clone(), batch.b[k, :n, 0].clone(), float(losses[k]))
     return [learned[i] for i in range(len(toys))]
+
+
+def _refuse_too_large(toys: Sequence[Toy], samples: int) -> None:
+    """Estimate what the largest takes: weights, their gradient and both of Adam's averages; samples, four times."""
+    for toy in toys:
+        numbers = toy.features * (6 * toy.hidden + 4 * samples)
+        if numbers > MOST_NUMBERS:
+            raise InputError(
+                f"a toy of {toy.features:,} features and {toy.hidden:,} hidden numbers takes with {samples:,} samples "
+                f"some {numbers * 4 / 2**30:.1f} GiB; the limit is {MOST_NUMBERS * 4 // 2**30} GiB"
+            )
 
 
 def _alike(toys: Sequence[Toy], samples: int) -> Iterator[list[int]]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
@@ -21,6 +22,9 @@ from glassformer.measure.sites import Site
 from glassformer.measure.wiring import Terms, Wire, Wiring
 from glassformer.nn import Transformer
 from glassformer.nn.transformer import Logits, Tokens
+
+Asked: TypeAlias = Bool[Tensor, "batch pos"]
+"""Where an answer counts."""
 
 
 @dataclass(frozen=True)
@@ -62,18 +66,25 @@ def wires_in_weights(model: Transformer) -> list[Wire]:
 
 
 @torch.no_grad()
-def suffices(model: Transformer, tokens: Tokens, wires: Iterable[Wire]) -> bool:
+def suffices(
+    model: Transformer,
+    tokens: Tokens,
+    wires: Iterable[Wire],
+    kind: str = "zero",
+    seed: int = 0,
+    asked: Asked | None = None,
+) -> bool:
     """Whether these wires alone give the model's answers on these words: all others are cut together."""
     wiring, kept = Wiring(model), set(wires)
-    cut = wiring.cut(wire for wire in wiring.wires if wire not in kept).expand(len(tokens), -1, -1)
-    logits = wiring.run(tokens, cut, torch.zeros_like(wiring.terms(tokens)))
-    return not changed(logits, model(tokens)).any()
+    cut = wiring.cut(wire for wire in wiring.wires if wire not in kept)
+    instead, said = _instead(wiring, tokens, kind, seed), _said(wiring, tokens, asked)
+    return not _changed(wiring, tokens, cut[None], instead, said).any()
 
 
-def changed(logits: Logits, before: Logits) -> Bool[Tensor, "batch pos"]:
-    """Where the answer is another one; and where it now leads no longer alone, which is no answer."""
-    tied, were_tied = ((some == some.amax(-1, keepdim=True)).sum(-1) > 1 for some in (logits, before))
-    return (logits.argmax(-1) != before.argmax(-1)) | (tied & ~were_tied)
+def answers(logits: Logits) -> Int[Tensor, "batch pos"]:
+    """What is said at every position; where no output leads alone that is no answer, and −1."""
+    tied = (logits == logits.amax(-1, keepdim=True)).sum(-1) > 1
+    return logits.argmax(-1).masked_fill(tied, -1)
 
 
 def _written(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:
@@ -106,20 +117,21 @@ def effects(
     kind: str = "zero",
     seed: int = 0,
     among: Sequence[Wire] | None = None,
+    asked: Asked | None = None,
     tell: Told = QUIET,
 ) -> dict[Wire, float]:
-    """For each wire, or those among some, the part of the answers that change when it alone is cut; many at once."""
-    wiring, words = Wiring(model), len(tokens)
-    instead, before = _instead(wiring, tokens, kind, seed), model(tokens)
+    """For each wire, or those among some, the part of the answers that change when it alone is cut; many at once.
+
+    All answers count, or those asked for.
+    """
+    wiring = Wiring(model)
+    instead, said = _instead(wiring, tokens, kind, seed), _said(wiring, tokens, asked)
     wires, parts = wiring.wires if among is None else among, list[float]()
-    at_once = max(1, wiring.rows_at_once(tokens.shape[1]) // words)
+    at_once = max(1, wiring.rows_at_once(tokens.shape[1]) // len(tokens))
     for begin in range(0, len(wires), at_once):
-        some = wires[begin : begin + at_once]
-        cut = torch.stack([wiring.cut([wire]) for wire in some]).repeat_interleave(words, dim=0)
-        logits = wiring.run(tokens.repeat(len(some), 1), cut, instead.repeat(1, len(some), 1, 1))
-        differ = changed(logits, before.repeat(len(some), 1, 1)).view(len(some), -1)
-        parts += differ.double().mean(dim=1).tolist()
-        tell(min(begin + at_once, len(wires)), len(wires))
+        cuts = torch.stack([wiring.cut([wire]) for wire in wires[begin : begin + at_once]])
+        parts += _changed(wiring, tokens, cuts, instead, said).tolist()
+        tell(len(parts), len(wires))
     return dict(zip(wires, parts, strict=True))
 
 
@@ -131,20 +143,20 @@ def prune(
     tolerance: float = 0.0,
     seed: int = 0,
     among: Sequence[Wire] | None = None,
+    asked: Asked | None = None,
     tell: Told = QUIET,
 ) -> list[Wire]:
     """The wires that are left when, from the logits down, each is cut for good unless too many answers change.
 
     Where only those among some are in question, all others are cut to begin with.
     """
-    wiring, words = Wiring(model), len(tokens)
-    instead, before = _instead(wiring, tokens, kind, seed), model(tokens)
+    wiring = Wiring(model)
+    instead, said = _instead(wiring, tokens, kind, seed), _said(wiring, tokens, asked)
     wires, kept = wiring.wires if among is None else among, list[Wire]()
     cut = wiring.cut(set(wiring.wires) - set(wires))
     for number, wire in enumerate(reversed(wires), start=1):
         trial = cut | wiring.cut([wire])
-        logits = wiring.run(tokens, trial.expand(words, -1, -1), instead)
-        if changed(logits, before).double().mean() <= tolerance:
+        if _changed(wiring, tokens, trial[None], instead, said) <= tolerance:
             cut = trial
         else:
             kept.append(wire)
@@ -152,6 +164,33 @@ def prune(
     return kept[::-1]
 
 
+def _changed(
+    wiring: Wiring,
+    tokens: Tokens,
+    cuts: Bool[Tensor, "cut writer reader"],
+    instead: Terms,
+    said: Int[Tensor, "batch pos"],
+) -> Float[Tensor, " cut"]:
+    """For each cut, the part of the answers that changed; as many words at once as fit.
+
+    Where nothing was said before, as the start token of some built models says nothing, nothing can change.
+    """
+    at_once, count = max(1, wiring.rows_at_once(tokens.shape[1]) // len(cuts)), torch.zeros(len(cuts)).double()
+    for words, terms, before in zip(tokens.split(at_once), instead.split(at_once, 1), said.split(at_once), strict=True):
+        rows, ways = cuts.repeat_interleave(len(words), 0), len(cuts)
+        now = answers(wiring.run(words.repeat(ways, 1), rows, terms.repeat(1, ways, 1, 1)))
+        count += ((now.view(ways, -1) != before.flatten()) & (before.flatten() != -1)).sum(1)
+    return count / (said != -1).sum().clamp_min(1)
+
+
+def _said(wiring: Wiring, tokens: Tokens, asked: Asked | None) -> Int[Tensor, "batch pos"]:
+    """The answers while no wire is cut; −1 where none is asked for."""
+    parts = tokens.split(wiring.rows_at_once(tokens.shape[1]))
+    said = torch.cat([answers(wiring.model(words)) for words in parts])
+    return said if asked is None else said.masked_fill(~asked, -1)
+
+
 def _instead(wiring: Wiring, tokens: Tokens, kind: str, seed: int) -> Terms:
-    terms = wiring.terms(tokens)
-    return instead_of(kind, terms.transpose(0, 1), seed).transpose(0, 1)
+    if kind == "zero":
+        return wiring.silence(tokens)
+    return instead_of(kind, wiring.terms(tokens).transpose(0, 1), seed).transpose(0, 1)

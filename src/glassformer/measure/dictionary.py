@@ -104,7 +104,10 @@ def fit(
     """Train a dictionary on vectors, by Adam with a rate that falls to 0."""
     if vectors.ndim != 2 or vectors.shape[1] != shape.width or not len(vectors):
         raise InputError(f"the dictionary is of vectors [sample, {shape.width}]; these are {list(vectors.shape)}")
-    shape.refuse_if_too_large(samples)
+    if not vectors.is_floating_point():
+        raise InputError(f"vectors are of floating-point numbers, not {vectors.dtype}")
+    whole_number(steps, "the number of steps", least=1)
+    shape.refuse_if_too_large(whole_number(samples, "the number of samples", least=1))
     refuse_infinite(vectors)
     found = Dictionary(shape, seed).to(vectors.dtype)
     with torch.no_grad():
@@ -186,8 +189,12 @@ def bits_in(vectors: Vectors) -> Float[Tensor, "feature width"]:
 
 
 def save_dictionary(dictionary: Dictionary, folder: Path, about: dict[str, Any] | None = None) -> None:
-    """Write cfg.json and sae_weights.safetensors; `about` (model, hook …) goes into the metadata."""
+    """Write cfg.json and sae_weights.safetensors; `about` (model_name, hook_name …) goes into the metadata.
+
+    Vectors of all heads of a hook_z lie one behind the other, which SAELens must be told.
+    """
     shape, folder = dictionary.shape, Path(folder)
+    heads_in_one = str((about or {}).get("hook_name", "")).endswith("hook_z")
     config = {
         "architecture": shape.kind,
         "d_in": shape.width,
@@ -196,7 +203,7 @@ def save_dictionary(dictionary: Dictionary, folder: Path, about: dict[str, Any] 
         "device": "cpu",
         "apply_b_dec_to_input": True,
         "normalize_activations": "none",
-        "reshape_activations": "none",
+        "reshape_activations": "hook_z" if heads_in_one else "none",
         "metadata": about or {},
     }
     if shape.kind == "topk":

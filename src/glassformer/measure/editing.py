@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.measure.steps import within
 from glassformer.nn import Transformer
 from glassformer.nn.trace import HookPoint
 from glassformer.nn.transformer import MLP, Block, Tokens
@@ -41,6 +42,7 @@ def mlp_of(model: Transformer, layer: int) -> MLP:
 def keys(model: Transformer, tokens: Tokens, layer: int, position: int) -> Float[Tensor, "word unit"]:
     """What the hidden units hold at a position."""
     mlp_of(model, layer)
+    position = within(position, tokens.shape[1], "position")
     name = f"blocks.{layer}.mlp.hook_post"
     return model.trace(tokens, name)[name][:, position]
 
@@ -49,6 +51,10 @@ def values_for(
     model: Transformer, tokens: Tokens, answers: Int[Tensor, " word"], layer: int, position: int
 ) -> Float[Tensor, "word width"]:
     """What the MLP would have to say at a position for each word to get this answer at its end."""
+    mlp_of(model, layer)
+    position = within(position, tokens.shape[1], "position")
+    if len(answers) != len(tokens):
+        raise InputError(f"each word needs one answer: there are {len(tokens)} words and {len(answers)} answers")
     name = f"blocks.{layer}.hook_mlp_out"
     said = model.trace(tokens, name)[name][:, position]
     moved = torch.zeros_like(said, requires_grad=True)
@@ -80,6 +86,7 @@ def edited(
 ) -> Iterator[Transformer]:
     """The model with one value changed, for as long as the context lasts."""
     mlp = mlp_of(model, layer)
+    _refuse_unlike(mlp.W_out, key, value, all_keys)
     before = mlp.W_out.detach().clone()
     with torch.no_grad():
         mlp.W_out.add_(rank_one(before, key, value - mlp.b_out, all_keys))
@@ -97,9 +104,20 @@ def rank_one(
     all_keys: Float[Tensor, "word unit"],
 ) -> Float[Tensor, "unit width"]:
     """The change of W with (W + change)ᵀ·key = value that moves what all keys give least; none for a key of zeros."""
+    _refuse_unlike(weights, key, value, all_keys)
     if not key.any():
         return torch.zeros_like(weights)
     covariance = all_keys.T @ all_keys / len(all_keys)
     covariance += RIDGE * covariance.diagonal().mean() * torch.eye(len(key))
     direction = torch.linalg.solve(covariance, key)
     return torch.outer(direction / (key @ direction), value - key @ weights)
+
+
+def _refuse_unlike(weights: Tensor, key: Tensor, value: Tensor, all_keys: Tensor) -> None:
+    units, width = weights.shape
+    given = [list(each.shape) for each in (key, value, all_keys)]
+    if given != [[units], [width], [len(all_keys), units]]:
+        raise InputError(
+            f"the MLP's weights are [{units}, {width}], so that a key is [{units}], a value [{width}] and all keys are "
+            f"[any, {units}]; these are {given[0]}, {given[1]} and {given[2]}"
+        )

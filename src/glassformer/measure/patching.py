@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.measure.sites import Site, check, rows_at_once
 from glassformer.measure.wiring import Wire, Wiring
 from glassformer.nn import Transformer
-from glassformer.nn.trace import Hook, HookPoint
+from glassformer.nn.trace import Hook, HookPoint, refuse_if_too_large
 from glassformer.nn.transformer import Logits
 
 KINDS: Final = ("zero", "mean", "resample")
@@ -43,7 +43,7 @@ def instead_of(kind: str, activation: Tensor, seed: int = 0) -> Tensor:
     if kind not in KINDS:
         raise InputError(f"an ablation is one of {', '.join(KINDS)}; not {kind!r}")
     if kind == "zero":
-        return torch.zeros_like(activation)
+        return activation.new_zeros(()).expand_as(activation)
     if kind == "mean":
         return activation.mean(dim=0, keepdim=True).expand_as(activation)
     return activation[others(len(activation), seed)]
@@ -59,22 +59,59 @@ def others(count: int, seed: int = 0) -> Int[Tensor, " word"]:
 
 @torch.no_grad()
 def ablate(model: Transformer, tokens: Words, sites: Sequence[Site], kind: str = "mean", seed: int = 0) -> Logits:
-    """The logits without what these sites hold."""
-
-    def take_away(activation: Tensor, hook: HookPoint) -> None:
-        for own in (site.of(activation) for site in sites if site.hook == hook.name):
-            own.copy_(instead_of(kind, own, seed))
-
-    return model.run_with_hooks(tokens, [(name, take_away) for name in {check(model, site).hook for site in sites}])
+    """The logits without what these sites hold. Means, and other words, are those of runs that lack nothing."""
+    _, held = _whole(model, tokens, sites)
+    return torch.cat([*_without(model, tokens, held, kind, seed)])
 
 
 @torch.no_grad()
 def changed_without(
-    model: Transformer, batches: Sequence[Words], site: Site, kind: str = "mean", seed: int = 0
+    model: Transformer,
+    batches: Sequence[Words],
+    site: Site,
+    kind: str = "mean",
+    seed: int = 0,
+    asked: Sequence[Bool[Tensor, "_ _"]] | None = None,
 ) -> float:
-    """The part of all answers that change without what a site holds; each batch is ablated within itself."""
-    changed = [ablate(model, tokens, [site], kind, seed).argmax(-1) != model(tokens).argmax(-1) for tokens in batches]
-    return float(torch.cat([each.flatten() for each in changed]).double().mean())
+    """The part of all answers, or of those asked for, that change without what a site holds.
+
+    Each batch is ablated within itself.
+    """
+    changed = []
+    for i, tokens in enumerate(batches):
+        before, held = _whole(model, tokens, [site])
+        after = torch.cat([logits.argmax(-1) for logits in _without(model, tokens, held, kind, seed)])
+        changed.append((after != before)[asked[i] if asked is not None else ...].flatten())
+    return float(torch.cat(changed).double().mean())
+
+
+def _whole(
+    model: Transformer, tokens: Words, sites: Sequence[Site]
+) -> tuple[Int[Tensor, "word pos"], dict[Site, Tensor]]:
+    """The answers of runs that lack nothing, and what the sites hold in them."""
+    hooks = sorted({check(model, site).hook for site in sites})
+    refuse_if_too_large(hooks, model.config, *tokens.shape[:2])
+    answers, held = list[Tensor](), {site: list[Tensor]() for site in sites}
+    for words in torch.split(tokens, rows_at_once(model, tokens.shape[1])):
+        trace = model.trace(words, hooks)
+        answers.append(trace.logits.argmax(-1))
+        for site, parts in held.items():
+            parts.append(site.of(trace[site.hook]))
+    return torch.cat(answers), {site: torch.cat(parts) for site, parts in held.items()}
+
+
+def _without(model: Transformer, tokens: Words, held: Mapping[Site, Tensor], kind: str, seed: int) -> Iterator[Logits]:
+    """The logits without what these sites hold, of as many words at once as fit."""
+    at_once = rows_at_once(model, tokens.shape[1])
+    instead = [instead_of(kind, all_words, seed).split(at_once) for all_words in held.values()]
+    for words, *parts in zip(torch.split(tokens, at_once), *instead, strict=True):
+        there = dict(zip(held, parts, strict=True))
+
+        def take_away(activation: Tensor, hook: HookPoint, there: Mapping[Site, Tensor] = there) -> None:
+            for site in (site for site in there if site.hook == hook.name):
+                site.of(activation).copy_(there[site])
+
+        yield model.run_with_hooks(words, [(name, take_away) for name in {site.hook for site in held}])
 
 
 def outputs_of(model: Transformer) -> list[Site]:
@@ -123,7 +160,7 @@ def patch(
             logits = model.run_with_hooks(_tiled(stream, len(some)), hooks, begin)
             measured |= zip(some, _measured(metric, logits.view(len(some), words, *logits.shape[1:])), strict=True)
             tell(len(measured), len(cells))
-    return torch.stack([measured[c] for c in range(len(cells))])
+    return torch.stack([measured[c] for c in range(len(cells))]) if cells else torch.zeros(0, words)
 
 
 def _refuse_unlike(corrupted: Words, clean: Words) -> None:
@@ -138,7 +175,7 @@ def _measured(metric: Metric, logits: Float[Tensor, "cell word pos output"]) -> 
     """What a metric says, if it says one number for each word."""
     try:
         numbers = metric(logits)
-    except RuntimeError as error:
+    except (RuntimeError, IndexError) as error:
         raise InputError(f"the metric cannot take logits {list(logits.shape)}: {error}") from None
     if numbers.shape != logits.shape[:2]:
         raise InputError(f"the metric gave {list(numbers.shape)} for logits {list(logits.shape)}: one for each word")

@@ -20,7 +20,7 @@ from glassformer.errors import InputError
 from glassformer.measure import sites
 from glassformer.measure.sites import Site
 from glassformer.nn import Transformer
-from glassformer.nn.trace import Hook, HookPoint, nearest
+from glassformer.nn.trace import Hook, HookPoint, nearest, refuse_if_too_large
 from glassformer.nn.transformer import Input, Logits
 
 Terms: TypeAlias = Float[Tensor, "writer batch pos width"]
@@ -114,8 +114,18 @@ class Wiring:
     @torch.no_grad()
     def terms(self, tokens: Input) -> Terms:
         """What every writer writes."""
-        _, seen = self.model.run_with_cache(tokens, sorted({site.hook for site in self.writers}))
-        return torch.stack([site.of(seen[site.hook]) for site in self.writers])
+        hooks = sorted({site.hook for site in self.writers})
+        refuse_if_too_large(hooks, self.model.config, *tokens.shape[:2])
+        parts = []
+        for words in torch.split(tokens, self.rows_at_once(tokens.shape[1])):
+            _, seen = self.model.run_with_cache(words, hooks)
+            parts.append(torch.stack([site.of(seen[site.hook]) for site in self.writers]))
+        return torch.cat(parts, dim=1)
+
+    def silence(self, tokens: Input) -> Terms:
+        """Nothing, in the place of what every writer writes; it takes no room."""
+        nothing = torch.zeros((), dtype=self.model.embed.W_E.dtype)
+        return nothing.expand(len(self.writers), *tokens.shape[:2], self.model.config.width)
 
     @torch.no_grad()
     def run(self, tokens: Input, cut: Cut, instead: Terms) -> Logits:

@@ -171,5 +171,6 @@ def nearest(name: str, names: Iterable[str], alike: float = 0.0) -> list[str]:
 
 def unknown_hook(name: str, names: Iterable[str]) -> str:
     """A message for a hook that does not exist, with the nearest that do."""
-    near = nearest(name, names, alike=0.4)
+    names = sorted(names)
+    near = nearest(name, names, alike=0.4) or [each for each in names if name in each][:3] or nearest(name, names)
     return f"there is no activation {name!r} here" + (f"; near it are {', '.join(near)}" if near else "")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from glassformer import interop
@@ -19,7 +19,7 @@ from glassformer.automata.words import chosen_words, every_word
 from glassformer.compiler import Built
 from glassformer.errors import InputError
 from glassformer.interop import huggingface
-from glassformer.learn.batch import Batch
+from glassformer.learn.batch import NOT_ASKED, Batch
 from glassformer.learn.objectives import encoded, tokeniser_from
 from glassformer.learn.tasks import FlipFlopLanguage, Following, WordTask, reads_text, task_from_json
 from glassformer.learn.trainer import model_of
@@ -35,6 +35,19 @@ NAMES, SENTENCES = "names.json", "sentences.json"
 """Beside a model: the names of its tokens, which are also its answers; sentences that it knows, all of one length."""
 TRAINING, MACHINE = "training.json", "machine.json"
 """Beside a model: how it was trained; what it was built for."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What a model is shown, and at which positions its answer counts: not at a start token, or within a fact."""
+
+    tokens: Tokens
+    asked: Bool[Tensor, "batch pos"]
+
+    @classmethod
+    def everywhere(cls, tokens: Tokens) -> Questions:
+        """An answer counts at every position."""
+        return cls(tokens, torch.ones_like(tokens, dtype=torch.bool))
 
 
 @dataclass(frozen=True)
@@ -76,14 +89,16 @@ class Subject:
             return task.answered(chosen_words(task.machine, task.length, count, seed))
         return task.batch(np.random.default_rng([seed, count, 2]), count)
 
-    def own(self, count: int, length: int | None = None, seed: int = 0) -> Tokens:
-        """Words of its task, or some of the sentences that it knows."""
+    def own(self, count: int, length: int | None = None, seed: int = 0) -> Questions:
+        """Words of its task, or some of the sentences that it knows, whose end is asked for."""
         if self.sentences is None:
-            return self.words(count, length, seed).tokens
+            batch = self.words(count, length, seed)
+            return Questions(batch.tokens, batch.answers != NOT_ASKED)
         if length not in (None, self.sentences.shape[1]):
             raise InputError(f"the sentences of this model have {self.sentences.shape[1]} tokens: leave --length away")
         chosen = np.random.default_rng(seed).permutation(len(self.sentences))[:count]
-        return self.sentences[torch.from_numpy(np.sort(chosen))]
+        known = self.sentences[torch.from_numpy(np.sort(chosen))]
+        return Questions(known, (torch.arange(known.shape[1]) == known.shape[1] - 1).expand_as(known))
 
     @torch.no_grad()
     def vectors(self, site: Site, batches: Iterable[Tokens]) -> Float[Tensor, "sample width"]:
@@ -92,27 +107,28 @@ class Subject:
         held = (site.of(self.model.trace(tokens, site.hook)[site.hook]) for tokens in batches)
         return torch.cat([each.flatten(0, 1).flatten(1) for each in held]).float()
 
-    def batches(self, count: int, length: int | None = None, seed: int = 0, text: str | None = None) -> list[Tokens]:
+    def batches(self, count: int, length: int | None = None, seed: int = 0, text: str | None = None) -> list[Questions]:
         """Words, or sentences of a text, in batches of one length each; the too long and the lonely are left out."""
         if text is None:
             return [self.own(count, length, seed)]
+        self._refuse_text()
         if length is not None:
             raise InputError("sentences of a text have the length that they have: leave --length away")
         groups: dict[int, list[list[int]]] = {}
         for ids in map(self.encode, sentences(text, count)):
             if len(ids) <= self.model.config.context:
                 groups.setdefault(len(ids), []).append(ids)
-        found = [torch.tensor(group) for length, group in groups.items() if length and len(group) > 1]
+        alike = (torch.tensor(group) for length, group in groups.items() if length and len(group) > 1)
+        found = [Questions.everywhere(tokens) for tokens in alike]
         if not found:
             raise InputError(f"{text} has no two sentences of one length, in tokens: there is nothing to compare")
         return found
 
-    def rows(self, count: int, length: int | None = None, seed: int = 0, text: str | None = None) -> Tokens:
+    def rows(self, count: int, length: int | None = None, seed: int = 0, text: str | None = None) -> Questions:
         """Words, or stretches of a text (of 64 tokens if nothing is said), in one batch of one length."""
         if text is None:
             return self.own(count, length, seed)
-        if self.task is not None:
-            raise InputError("this model reads words of its task, not a text: leave --text away")
+        self._refuse_text()
         length = length or min(64, self.model.config.context)
         if length > self.model.config.context:
             raise InputError(f"the model takes {self.model.config.context} tokens; stretches of {length} do not fit")
@@ -123,7 +139,11 @@ class Subject:
                 f"{text} has {len(tokens)} tokens, each sentence counted once: too few for two stretches of {length}; "
                 f"try --length {max(1, len(tokens) // 2)}"
             )
-        return tokens[: len(tokens) // length * length].view(-1, length)
+        return Questions.everywhere(tokens[: len(tokens) // length * length].view(-1, length))
+
+    def _refuse_text(self) -> None:
+        if self.task is not None:
+            raise InputError("this model reads words of its task, not a text: leave --text away")
 
     def tokens(self, word: str) -> Tokens:
         """A word, as a batch of one."""
