@@ -147,7 +147,7 @@ def test_more_words_than_fit_at_once_change_nothing(monkeypatch: pytest.MonkeyPa
     built = compile("dihedral(3)", 6, "cascade")
     words, known = all_words(built), wires_in_weights(built.model)
     together = effects(built.model, words, kind, among=known), prune(built.model, words, kind, among=known)
-    monkeypatch.setattr(sites, "NUMBERS_AT_ONCE", 4000)
+    monkeypatch.setattr(sites, "NUMBERS_AT_ONCE", 2000)
     assert Wiring(built.model).rows_at_once(words.shape[1]) < len(words)
     assert (effects(built.model, words, kind, among=known), prune(built.model, words, kind, among=known)) == together
     assert suffices(built.model, words, together[1], kind)

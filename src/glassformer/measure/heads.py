@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.measure.patching import ablate
+from glassformer.measure.patching import without
 from glassformer.measure.sites import Site
 from glassformer.nn import Transformer
 
@@ -76,22 +76,28 @@ def score_heads(model: Transformer, tokens: Int[Tensor, "word pos"]) -> list[Hea
         raise InputError("the ideal patterns are those of causal models: this one sees the future")
     if tokens.shape[1] < 4:
         raise InputError("words of fewer than 4 tokens do not tell heads apart")
-    trace = model.trace(tokens, lambda name: name.endswith("hook_pattern"))
+    trace = model.trace(tokens, lambda name: name.endswith(("hook_pattern", "hook_z")))
     said = trace.logits.argmax(-1)
     found = []
     for layer, block in enumerate(model.config.blocks):
         if block.heads:
             named = _score_layer(layer, trace[f"blocks.{layer}.attn.hook_pattern"].double(), tokens)
-            found += [replace(score, matters=_changed(model, tokens, said, score)) for score in named]
+            read = trace[f"blocks.{layer}.attn.hook_z"]
+            found += [replace(score, matters=_changed(model, tokens, said, score, read)) for score in named]
     return found
 
 
 def _changed(
-    model: Transformer, tokens: Int[Tensor, "word pos"], said: Int[Tensor, "word pos"], of: HeadScore
+    model: Transformer,
+    tokens: Int[Tensor, "word pos"],
+    said: Int[Tensor, "word pos"],
+    of: HeadScore,
+    read: Float[Tensor, "word pos head head_width"],
 ) -> float:
     """The part of the answers that change when a head reads at each position what it reads there on average."""
-    without = ablate(model, tokens, [Site(f"blocks.{of.layer}.attn.hook_z", of.head)], "mean").argmax(-1)
-    return float((without != said)[:, 1:].double().mean())
+    site = Site(f"blocks.{of.layer}.attn.hook_z", of.head)
+    now = torch.cat([logits.argmax(-1) for logits in without(model, tokens, {site: site.of(read)}, "mean")])
+    return float((now != said)[:, 1:].double().mean())
 
 
 def _score_layer(layer: int, patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> list[HeadScore]:

@@ -61,7 +61,7 @@ def others(count: int, seed: int = 0) -> Int[Tensor, " word"]:
 def ablate(model: Transformer, tokens: Words, sites: Sequence[Site], kind: str = "mean", seed: int = 0) -> Logits:
     """The logits without what these sites hold. Means, and other words, are those of runs that lack nothing."""
     _, held = _whole(model, tokens, sites)
-    return torch.cat([*_without(model, tokens, held, kind, seed)])
+    return torch.cat([*without(model, tokens, held, kind, seed)])
 
 
 @torch.no_grad()
@@ -80,7 +80,7 @@ def changed_without(
     changed = []
     for i, tokens in enumerate(batches):
         before, held = _whole(model, tokens, [site])
-        after = torch.cat([logits.argmax(-1) for logits in _without(model, tokens, held, kind, seed)])
+        after = torch.cat([logits.argmax(-1) for logits in without(model, tokens, held, kind, seed)])
         changed.append((after != before)[asked[i] if asked is not None else ...].flatten())
     return float(torch.cat(changed).double().mean())
 
@@ -100,8 +100,11 @@ def _whole(
     return torch.cat(answers), {site: torch.cat(parts) for site, parts in held.items()}
 
 
-def _without(model: Transformer, tokens: Words, held: Mapping[Site, Tensor], kind: str, seed: int) -> Iterator[Logits]:
-    """The logits without what these sites hold, of as many words at once as fit."""
+@torch.no_grad()
+def without(
+    model: Transformer, tokens: Words, held: Mapping[Site, Tensor], kind: str, seed: int = 0
+) -> Iterator[Logits]:
+    """The logits without what these sites hold on all words, of as many words at once as fit."""
     at_once = rows_at_once(model, tokens.shape[1])
     instead = [instead_of(kind, all_words, seed).split(at_once) for all_words in held.values()]
     for words, *parts in zip(torch.split(tokens, at_once), *instead, strict=True):

@@ -16,6 +16,8 @@ BY_HEAD: Final = ("q", "k", "v", "rot_q", "rot_k", "z", "result", "q_input", "k_
 """Hooks whose activations are [word, position, head, …]."""
 NUMBERS_AT_ONCE: Final = 2**20
 """Of the largest activation: 4 MiB in float32, near what a cache holds; with 64 MiB, wires take 4 times as long."""
+TOKENS_AT_ONCE: Final = 2**10
+"""Fewer do not keep a processor busy where weights are many: then activations may take 16 times as much."""
 MOST_NUMBERS: Final = 2**29
 """Of the largest activation of one word: 2 GiB in float32."""
 
@@ -67,4 +69,5 @@ def rows_at_once(model: Transformer, length: int) -> int:
             f"one word of {length:,} tokens needs some {numbers * 4 / 2**30:.0f} GiB for a single activation of this "
             f"model; the limit is {MOST_NUMBERS * 4 // 2**30} GiB: take shorter words"
         )
-    return max(1, NUMBERS_AT_ONCE // numbers)
+    busy = min(TOKENS_AT_ONCE // length, 16 * NUMBERS_AT_ONCE // numbers)
+    return max(1, busy, NUMBERS_AT_ONCE // numbers)
