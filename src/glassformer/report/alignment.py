@@ -28,12 +28,12 @@ def draw_alignments(alignments: Sequence[Alignment], title: str, across: int = 1
     left = 24 + LETTER * max(len(name) for each in alignments for name in each.answer)
     wide = left + cell * max(len(each.source) for each in alignments) + 16
     high = cell * max(len(each.answer) for each in alignments) + 62
-    marks = [svg.text(20, 28, title, 16, bold=True)]
+    marks = [svg.text(20, 28, title, svg.TITLE, bold=True)]
     for number, each in enumerate(alignments):
         row, column = divmod(number, across)
         marks += _marks(each, column * wide + left, 92 + row * high, cell)
     rows = -(-len(alignments) // across)
-    width = max(20 + wide * min(across, len(alignments)), 40 + 10 * len(title))
+    width = max(20 + wide * min(across, len(alignments)), 20 + svg.title_width(title))
     return svg.page(width, 60 + rows * high, marks, title)
 
 

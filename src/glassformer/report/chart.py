@@ -39,7 +39,7 @@ def draw_charts(panels: Sequence[Panel], title: str, up: str, low: float = 0.0, 
     below = 0.0 if shared else LEGEND * max(len(panel.lines) for panel in panels)
     in_a_row = 2 if len(panels) == 4 else 3
     row_height = HEIGHT + BOTTOM + 40 + below
-    marks = [svg.text(LEFT, 28, title, 16, bold=True)]
+    marks = [svg.text(LEFT, 28, title, svg.TITLE, bold=True)]
     for i, panel in enumerate(panels):
         row, column = divmod(i, in_a_row)
         left, top = LEFT + column * (WIDTH + GAP), TOP + row * row_height
@@ -53,7 +53,7 @@ def draw_charts(panels: Sequence[Panel], title: str, up: str, low: float = 0.0, 
         marks += _legend(colour, LEFT, height - 16, 3)
         height += LEGEND * ((len(names) + 2) // 3)
     width = LEFT + min(len(panels), in_a_row) * (WIDTH + GAP)
-    return svg.page(max(width, LEFT + 700 * shared, LEFT + 10 * len(title)), height, marks, title)
+    return svg.page(max(width, LEFT + 700 * shared, LEFT + svg.title_width(title)), height, marks, title)
 
 
 def _legend(colour: Mapping[str, str], left: float, top: float, across: int) -> list[str]:

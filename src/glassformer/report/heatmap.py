@@ -40,7 +40,7 @@ def draw_heatmap(
     rise = longest / math.sqrt(2) if written and longest >= LETTER * LONG else 0.0
     wide = max(CELL, 0.0 if rise else longest + 6) if written else 10.0
     left, top = 24 + LETTER * max(map(len, rows), default=1), 78.0 + rise
-    marks = [svg.text(20, 28, title, 16, bold=True), svg.text(left, 50, across, 12, colour=svg.GREY)]
+    marks = [svg.text(20, 28, title, svg.TITLE, bold=True), svg.text(left, 50, across, 12, colour=svg.GREY)]
     for j, name in enumerate(columns):
         if written:
             x, y = left + (j + 0.5) * wide, top - 8
@@ -59,7 +59,7 @@ def draw_heatmap(
     below = top + LOW * len(rows) + 14
     if full:
         marks += scale(left, below, -largest if least < 0 else 0.0, largest)
-    width = max(left + wide * len(columns) + rise + 20, 40 + 9 * len(title))
+    width = max(left + wide * len(columns) + rise + 20, 20 + svg.title_width(title))
     return svg.page(width, below + (30 if full else 6), marks, title)
 
 

@@ -13,6 +13,13 @@ PALE: Final = "#e8eef4"
 BLUE: Final = "#0072b2"
 ORANGE: Final = "#d55e00"
 GREEN: Final = "#009e73"
+TITLE: Final = 16
+"""The size of titles, which are bold."""
+
+
+def title_width(title: str) -> float:
+    """Room for a title, also where the reader's font is a wide one."""
+    return 0.66 * TITLE * len(title) + 20
 
 
 def page(width: float, height: float, marks: Iterable[str], title: str) -> str:
