@@ -16,12 +16,12 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from glassformer.compiler.universal import approximate, compact, one_hidden_layer
-from glassformer.compiler.universal.approximation import stages_of
-from glassformer.compiler.universal.functions import FUNCTIONS, Function
-from glassformer.compiler.universal.grid import Grid
-from glassformer.compiler.universal.layers import soften
-from glassformer.compiler.universal.proof import contexts, prove
+from glassformer.compiler.constructions.universal import approximate, compact, one_hidden_layer
+from glassformer.compiler.constructions.universal.approximation import stages_of
+from glassformer.compiler.constructions.universal.functions import FUNCTIONS, Function
+from glassformer.compiler.constructions.universal.grid import Grid
+from glassformer.compiler.constructions.universal.layers import soften
+from glassformer.compiler.constructions.universal.proof import contexts, prove
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -27,8 +27,8 @@ from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.compiler import compile
-from glassformer.measure.circuits import effects, prune, score, suffices, wires_in_weights
-from glassformer.measure.patching import KINDS
+from glassformer.instruments.circuits import effects, prune, score, suffices, wires_in_weights
+from glassformer.instruments.patching import KINDS
 
 LENGTH, WORDS, MOST_WIRES = 16, 256, 100
 

@@ -15,7 +15,7 @@ import itertools
 
 import numpy as np
 
-from glassformer.measure.information import between, clustered
+from glassformer.instruments.information import between, clustered
 
 
 def channel(kinds: int, alike: int, each: int, flip: float) -> tuple[np.ndarray, np.ndarray, float]:

@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.automata import machine
-from glassformer.learn import Architecture, FlipFlopLanguage, Following, Settings, train
-from glassformer.learn.store import Store
-from glassformer.learn.sweep import run_here, sweep_of
-from glassformer.learn.tasks import Task
-from glassformer.learn.trial import run_trial
+from glassformer.training import Architecture, FlipFlopLanguage, Following, Settings, train
+from glassformer.training.store import Store
+from glassformer.training.sweep import run_here, sweep_of
+from glassformer.training.tasks import Task
+from glassformer.training.trial import run_trial
 
 TASKS: dict[str, Task] = {
     "parity, T = 32": Following(machine("parity"), 32),

@@ -13,8 +13,8 @@ import time
 
 import torch
 
-from glassformer.measure.patching import grid, patch, probability
-from glassformer.measure.sites import Site
+from glassformer.instruments.patching import grid, patch, probability
+from glassformer.instruments.sites import Site
 from glassformer.nn import Config, Transformer
 
 

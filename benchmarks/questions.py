@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from glassformer.atomic import write_atomically
-from glassformer.cli.terminal import progress_bar
-from glassformer.studies.questions import ASKED, Scale, answers, recipes, train_all
+from glassformer.documents.approximation.questions import ASKED, Scale, answers, recipes, train_all
+from glassformer.ui.cli.terminal import progress_bar
 
 QUICK = Scale(steps=8, seeds=1, depths=(1, 2), units=64, cells=2)
 

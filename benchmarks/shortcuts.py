@@ -15,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from glassformer.learn.store import Row
-from glassformer.studies.shortcuts import LAPTOP, PUBLISHED, QUICK, Curve, Shortcuts, shortcuts
+from glassformer.documents.shortcuts.depth_and_width import LAPTOP, PUBLISHED, QUICK, Curve, Shortcuts, shortcuts
+from glassformer.training.store import Row
 
 
 def row(name: str, values: dict[int, float]) -> str:

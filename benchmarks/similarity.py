@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from glassformer.measure.similarity import Moments, Similarity
+from glassformer.instruments.similarity import Moments, Similarity
 
 BATCH = 4096
 Batches = Iterable[tuple[np.ndarray, np.ndarray]]

@@ -13,7 +13,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from glassformer.learn.sweep import results_of, sweep_of
+from glassformer.training.sweep import results_of, sweep_of
 
 PUBLISHED = {
     ("dyck(pairs=2, depth=3)", "top", 1.0): 1.0,

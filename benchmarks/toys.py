@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import torch
 
-from glassformer.learn.ensemble import Toy, train
+from glassformer.training.ensemble import Toy, train
 
 SAMPLES = 64
 

@@ -8,12 +8,12 @@ import numpy as np
 
 import glassformer
 from glassformer.algebra import decompose
-from glassformer.measure.patching import grid, logit_difference, patch, restored
-from glassformer.measure.sites import Site
-from glassformer.report.cascade import draw_cascade
-from glassformer.report.heatmap import draw_heatmap
-from glassformer.report.svg import BLUE, ORANGE, PALE, PAPER, box, circle, page, text
-from glassformer.studies.approximation import draw as draw_approximation
+from glassformer.documents.approximation.stages import draw as draw_approximation
+from glassformer.instruments.patching import grid, logit_difference, patch, restored
+from glassformer.instruments.sites import Site
+from glassformer.ui.drawing.cascade import draw_cascade
+from glassformer.ui.drawing.heatmap import draw_heatmap
+from glassformer.ui.drawing.svg import BLUE, ORANGE, PALE, PAPER, box, circle, page, text
 
 CELL, GAP, LEFT = 5, 26, 10
 

@@ -5,7 +5,7 @@ import runpy
 import sys
 from pathlib import Path
 
-from glassformer.learn import cluster
+from glassformer.training import cluster
 
 COMMAND = "glassformer"
 

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from glassformer.claims import spelled_out
-from glassformer.studies.evolution import NAMES, QUESTIONS, Evolution, Learned, verdicts
-from glassformer.studies.lineage import BLOCK, IN_THE_BLOCK, RNN, Family, Row
-from glassformer.studies.skips import KINDS, Skips
-from glassformer.studies.superposition import Dictionaries, Dots, Found, plateaus
-from glassformer.studies.translating import Translating
+from glassformer.documents import spelled_out
+from glassformer.documents.evolution.study import NAMES, QUESTIONS, Evolution, Learned, verdicts
+from glassformer.documents.inside.superposition import Dictionaries, Dots, Found, plateaus
+from glassformer.documents.lineage.family import BLOCK, IN_THE_BLOCK, RNN, Family, Row
+from glassformer.documents.lineage.skips import KINDS, Skips
+from glassformer.documents.lineage.translating import Translating
 
 
 def evolution() -> dict[str, Any]:

@@ -6,7 +6,7 @@ import torch
 
 from glassformer.automata import machine
 from glassformer.compiler.stream import Form
-from glassformer.measure.circuits import Score
+from glassformer.instruments.circuits import Score
 from glassformer.nn.attention import affine
 
 

@@ -17,8 +17,8 @@ from sae_lens import SAE
 
 from glassformer import compile
 from glassformer.automata.words import chosen_words
+from glassformer.interop.exporting import export
 from glassformer.interop.to_transformer_lens import load
-from glassformer.studies.exporting import export
 
 HOOK = "blocks.0.hook_resid_post"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from glassformer.algebra import classify, decompose
     from glassformer.automata import Machine, Semiautomaton, machine
     from glassformer.compiler import Built, Certificate, compile, recurrent_network, verify
-    from glassformer.compiler.universal import approximate
+    from glassformer.compiler.constructions.universal import approximate
     from glassformer.errors import InputError
     from glassformer.nn import BlockShape, Config, Trace, Transformer
 
@@ -23,7 +23,7 @@ _PARTS = {
     "glassformer.algebra": ("classify", "decompose"),
     "glassformer.automata": ("Machine", "Semiautomaton", "machine"),
     "glassformer.compiler": ("Built", "Certificate", "compile", "recurrent_network", "verify"),
-    "glassformer.compiler.universal": ("approximate",),
+    "glassformer.compiler.constructions.universal": ("approximate",),
     "glassformer.errors": ("InputError",),
     "glassformer.nn": ("BlockShape", "Config", "Trace", "Transformer"),
 }

@@ -14,7 +14,7 @@ def main() -> None:
         setattr(sys, name, stream)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was begun is put away, as for an interrupt
     try:
-        from glassformer.cli import app
+        from glassformer.ui.cli import app
 
         app(prog_name="glassformer")
     except (KeyboardInterrupt, SystemExit) as stop:

@@ -1,6 +1,6 @@
 """What a notebook shows of a thing: one method, and the one import that points upward, taken when a notebook asks.
 
-Machines, cascades, models and traces know nothing of drawings; `glassformer.notebook` knows all of them. So they
+Machines, cascades, models and traces know nothing of drawings; `glassformer.ui.notebook` knows all of them. So they
 inherit this, and no more than its name.
 """
 
@@ -15,5 +15,5 @@ class Shown:
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        html: str = import_module("glassformer.notebook").html(self)
+        html: str = import_module("glassformer.ui.notebook").html(self)
         return html

@@ -7,8 +7,8 @@ import torch
 
 from glassformer.automata import zoo
 from glassformer.compiler.certificate import PRECISIONS, margins
+from glassformer.compiler.constructions.doubling import log_depth
 from glassformer.compiler.instructions import Clock, step, units
-from glassformer.compiler.log_depth import log_depth
 from glassformer.compiler.stream import Answers, Form, Program, Stream
 
 FLOAT32, BFLOAT16 = PRECISIONS["float32"], PRECISIONS["bfloat16"]

@@ -15,13 +15,13 @@ from glassformer.compiler import Built, compile
 from glassformer.errors import InputError
 from glassformer.interop import load, to_hf, to_transformer_lens
 from glassformer.interop.alike import alike
+from glassformer.interop.exporting import export
 from glassformer.interop.to_gpt2 import gpt2
 from glassformer.interop.to_onnx import MODEL
-from glassformer.learn import Architecture, Following, Settings, train
-from glassformer.learn.corpora import Corpus
-from glassformer.learn.objectives import END, START, Reading, text_of, tokeniser_of
 from glassformer.nn import BlockShape, Config, Transformer, files
-from glassformer.studies.exporting import export
+from glassformer.training import Architecture, Following, Settings, train
+from glassformer.training.corpora import Corpus
+from glassformer.training.objectives import END, START, Reading, text_of, tokeniser_of
 from shell import Shell
 
 transformers = pytest.importorskip("transformers")
@@ -355,7 +355,7 @@ def test_what_a_target_does_not_know_is_refused_by_its_name(tmp_path: Path) -> N
 
 def test_norms_that_would_round_too_much_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile("symmetric(3)", 12, "log").save(tmp_path / "ours")
-    monkeypatch.setattr("glassformer.studies.likeness.NEAR", -1.0)  # nothing is near enough
+    monkeypatch.setattr("glassformer.interop.likeness.NEAR", -1.0)  # nothing is near enough
     with pytest.raises(InputError, match=r"because norms round: logits are apart in float32 by .*; `--to hf`"):
         export(tmp_path / "ours", "gpt2", tmp_path / "theirs")
 

@@ -12,8 +12,8 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from glassformer.errors import InputError
+from glassformer.instruments.layers import seen
 from glassformer.interop import huggingface
-from glassformer.measure.layers import seen
 from shell import Shell
 
 NOUNS, VERBS, KINDS = ("cat", "dog", "bird"), ("sees", "hears", "likes"), ("big", "old", "red", "small")

@@ -8,7 +8,7 @@ import torch
 
 from glassformer import interop
 from glassformer.errors import InputError
-from glassformer.measure.lens import attribute, logit_lens
+from glassformer.instruments.lens import attribute, logit_lens
 from glassformer.nn import Transformer
 
 transformers = pytest.importorskip("transformers")

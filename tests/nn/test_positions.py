@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from glassformer.lineage.scores import alibi_slopes, turned
 from glassformer.nn import positions
+from glassformer.nn.scores import alibi_slopes, turned
 
 
 def test_sinusoidal_positions_are_the_published_formula() -> None:

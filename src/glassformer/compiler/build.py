@@ -24,9 +24,9 @@ from glassformer.automata import machine as machine_of
 from glassformer.automata.semiautomaton import Word
 from glassformer.compiler.cascade import cascade_program
 from glassformer.compiler.certificate import PRECISIONS, Certificate, Margins, margins, torch_dtype
-from glassformer.compiler.dyck import dyck_program
-from glassformer.compiler.gridworld import gridworld_program
-from glassformer.compiler.log_depth import log_depth
+from glassformer.compiler.constructions.doubling import log_depth
+from glassformer.compiler.constructions.dyck import dyck_program
+from glassformer.compiler.constructions.gridworld import gridworld_program
 from glassformer.compiler.stream import Program, Register, refuse_if_too_large
 from glassformer.errors import InputError, whole_number
 from glassformer.nn import Transformer, files

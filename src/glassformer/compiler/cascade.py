@@ -31,8 +31,8 @@ from glassformer.algebra.depth import doubling
 from glassformer.algebra.way import Stop, way_down
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
+from glassformer.compiler.constructions.doubling import because, compose
 from glassformer.compiler.instructions import Clock
-from glassformer.compiler.log_depth import because, compose
 from glassformer.compiler.stream import Answers, Head, Program, Register, Stream, Units
 from glassformer.compiler.turning import Turning, moved, reversed_moves
 from glassformer.wording import counted

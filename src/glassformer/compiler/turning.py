@@ -17,7 +17,7 @@ from jaxtyping import Float, Integer
 
 from glassformer.algebra.groups import Counter, Group
 from glassformer.compiler.circuit import Circuit, OneHot, total
-from glassformer.compiler.points import fewest_moves
+from glassformer.compiler.constructions.points import fewest_moves
 
 Moves: TypeAlias = Sequence[OneHot]
 """For each point, where it is taken."""

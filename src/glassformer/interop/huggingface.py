@@ -13,8 +13,8 @@ from typing import Any, Final
 import torch
 
 from glassformer.errors import InputError
-from glassformer.measure.layers import Layers, Tokens
-from glassformer.measure.reading import Reader
+from glassformer.instruments.layers import Layers, Tokens
+from glassformer.instruments.reading import Reader
 from glassformer.nn import files
 
 TOKENISERS: Final = ("tokenizer*.json", "vocab.*", "*.model", "tekken.json", "*.tiktoken")

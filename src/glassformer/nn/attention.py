@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from glassformer.lineage.scores import Environment, Scores, Sizes, Told, alibi_slopes, for_all, part, turned
 from glassformer.nn.config import BlockShape, Config
+from glassformer.nn.scores import Environment, Scores, Sizes, Told, alibi_slopes, for_all, part, turned
 from glassformer.nn.trace import Here
 
 Residual: TypeAlias = Float[Tensor, "batch pos width"]

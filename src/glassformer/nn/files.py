@@ -19,8 +19,8 @@ from torch import Tensor
 
 from glassformer.atomic import write_folder_atomically
 from glassformer.errors import InputError
-from glassformer.lineage.readers import EncoderDecoder, ReaderConfig
 from glassformer.nn.config import Config
+from glassformer.nn.readers import EncoderDecoder, ReaderConfig
 from glassformer.nn.recurrent import LSTM, LSTMConfig
 from glassformer.nn.transformer import Transformer
 from glassformer.nn.translator import Translator, TranslatorConfig

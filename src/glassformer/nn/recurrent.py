@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.errors import InputError, whole_number
-from glassformer.lineage.scores import Told
+from glassformer.nn.scores import Told
 
 
 class Recurrent(nn.Module):

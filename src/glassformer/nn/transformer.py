@@ -19,10 +19,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.errors import InputError
-from glassformer.lineage.scores import Told
 from glassformer.nn import positions
 from glassformer.nn.attention import Apart, Attention, Residual, affine
 from glassformer.nn.config import ADDED_POSITIONS, BlockShape, Config
+from glassformer.nn.scores import Told
 from glassformer.nn.trace import (
     UNSEEN,
     Here,

@@ -16,10 +16,10 @@ import torch
 from torch import nn
 
 from glassformer.errors import InputError, whole_number
-from glassformer.lineage.readers import parted
-from glassformer.lineage.scores import Told
 from glassformer.nn.attention import Residual
 from glassformer.nn.config import Config
+from glassformer.nn.readers import parted
+from glassformer.nn.scores import Told
 from glassformer.nn.transformer import Logits, Tokens, Transformer, Unembed
 
 

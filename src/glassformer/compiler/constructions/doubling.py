@@ -1,0 +1,159 @@
+"""Theorem 1: every semiautomaton in ⌈log₂ T⌉ layers, by divide and conquer.
+
+Below layer l the stream at position t holds the map of the last 2^l letters: where they lead from each point.
+One head looks 2^l back and fetches the map of the 2^l letters before; the MLP composes the two. The start token
+holds the identity, and everything before the start is the start token, so after ⌈log₂ T⌉ layers every position
+knows the map of its whole prefix: also of words of 2^⌈log₂ T⌉ letters, for which the model therefore is. A machine that
+forgets all but the last k letters needs no longer window than k, for words of any length: the last layer fetches a
+shorter map, kept from an earlier one, if that is enough, so that it fetches nothing for nothing. Where all letters do
+the same, the window is empty, and positions know the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import torch
+
+from glassformer.algebra.depth import window
+from glassformer.automata import Machine
+from glassformer.compiler.constructions.points import fewest_points
+from glassformer.compiler.instructions import Clock, clear, tent, units
+from glassformer.compiler.stream import Answers, Form, Program, Register, Stream, Units, refuse_if_too_large
+from glassformer.wording import counted
+
+THEOREM: Final = "Theorem 1: every semiautomaton, in logarithmic depth"
+
+
+def parameters_at_least(points: int, length: int, layers: int) -> int:
+    """The weights of all MLPs and of the position table, which are nearly all there are."""
+    width = 2 * points + 3 * layers
+    return width * (layers * 2 * (3 * points**2 + 2 * points) + length + 1)
+
+
+def log_depth(machine: Machine, length: int) -> Program:
+    """The program of Theorem 1 for words of up to `length` letters, or more. The last token is the start token."""
+    letters = window(machine, length)
+    if not letters:
+        return by_position(machine, length)
+    points = fewest_points(machine)
+    n = points.moves.shape[1]
+    distances = [2**layer for layer in range((letters - 1).bit_length())]
+    length = max(length, 2 ** len(distances))
+    letters = window(machine, length)
+    refuse_if_too_large(parameters_at_least(n, length, len(distances)))
+
+    stream = Stream()
+    now = stream.register("now", n, "where the last letters lead from each point", high=n - 1)
+    past = stream.register("past", n, "the same for as many letters before them", high=n - 1)
+    known, kept = [[now] for _ in range(len(distances) + 1)], now  # the registers that hold what a layer knows
+    if distances and (enough := (letters - distances[-1] - 1).bit_length()) < len(distances) - 1:
+        about = f"where the last {counted(2**enough, 'letter')} lead from each point"
+        kept = stream.register("kept", n, about, high=n - 1)
+        known[enough].append(kept)
+    clock = Clock(stream, length + 1, distances)
+
+    moves = np.vstack([points.moves, np.arange(n)])
+    program = Program(
+        stream,
+        tokens=stream.into(dict.fromkeys(known[0], moves)),
+        tokens_hold="each letter's map; the start's is the identity",
+        positions=clock.table(),
+        read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
+        answer_is="the state whose place is nearest",
+        theorem=THEOREM,
+        because=because(letters, length, len(distances)),
+        grows={
+            "width": f"{2 if kept is now else 3}n + 3⌈log₂ T⌉ or little more, for n = {counted(n, 'point')}",
+            "mlp": "3n² + 2n, for any T",
+        },
+        answers=Answers(torch.tensor(points.states), stream.into({now: _spread(points.places, points.told_by, n)})),
+    )
+    for layer, distance in enumerate(distances, start=1):
+        fetched = now if layer < len(distances) else kept
+        program.block(clock.attend_back(distance, fetched, past), mlp=compose(stream, now, past, known[layer]))
+    if not distances:
+        program.block()  # one letter tells everything: there is nothing to compose
+    return program
+
+
+def by_position(machine: Machine, length: int) -> Program:
+    """The program for a machine whose letters all do the same: the state after p letters stands at position p."""
+    passed = np.append(machine.start, machine.run(np.zeros(length, dtype=np.int64)))
+    reached = np.unique(passed)
+    refuse_if_too_large((length + 1 + len(machine.states)) * len(reached))
+    stream, each = Stream(), np.eye(len(reached))
+    state = stream.register("state", len(reached), "the state after the letter")
+    program = Program(
+        stream,
+        tokens=torch.zeros(len(machine.symbols) + 1, stream.width).double(),
+        tokens_hold="nothing: all letters do the same",
+        positions=stream.into({state: each[np.searchsorted(reached, passed)]}),
+        read_out=stream.form({state: each}),
+        answers=Answers(torch.arange(len(reached)), stream.into({state: each})),
+        answer_is="the state",
+        theorem=THEOREM,
+        because="all letters do the same, so that the position tells the state",
+        grows={"width": f"{counted(len(reached), 'state')}, for any T", "mlp": "none"},
+    )
+    program.answer_among(reached, len(machine.states))
+    program.block()  # there is nothing to read
+    return program
+
+
+def because(letters: int, length: int, layers: int) -> str:
+    """Why it has so many layers, in words."""
+    if letters < length:
+        told_by = f"last {letters} letters tell" if letters > 1 else "last letter tells"
+        doubled = f"; doubling covers them in {counted(layers, 'layer')}" * (letters > 1)
+        return f"the {told_by} the state, however long the word{doubled}"
+    return (
+        f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} after "
+        f"{counted(layers, 'layer')}"
+    )
+
+
+def compose(stream: Stream, now: Register, past: Register, known: Sequence[Register] | None = None) -> Units:
+    """now_i ← now[past_i], and past ← 0. Empty registers may be given beside `now` that hold the same afterwards.
+
+    The number s = n·past_i + now_j − n·j lies in 0 … n − 1 exactly when past_i = j, and then it is now_j; otherwise
+    it is below 0 or at least n. So a tent over s is now_j if past_i = j and 0 if not; its sum over j is now[past_i].
+    """
+    n = now.size
+    i, j = (index.reshape(-1) for index in np.indices((n, n)))
+    pick = np.eye(n)
+    shifted = stream.form({past: n * pick[:, i], now: pick[:, j]}, torch.tensor(-float(n) * j))
+    into = stream.into(dict.fromkeys(known or [now], pick[i]))
+    look_up = units(shifted, tent(n - 1), into, "compose: now_i ← now[past_i]")
+    return look_up + clear(stream, now) + clear(stream, past)
+
+
+def nearest(
+    stream: Stream,
+    register: Register,
+    coordinates: np.ndarray,
+    outputs: np.ndarray,
+    places: np.ndarray,
+    count: int,
+) -> Form:
+    """One logit for each of `count` outputs, largest where the register is at that output's place.
+
+    −|x − v|² + |x|² = 2v·x − |v|² is linear in x; the two best differ by at least 1 on integers. Everything is
+    counted from the middle, which keeps the numbers small. Outputs without a place get −1.
+    """
+    middle = (register.size - 1) // 2
+    v = places - middle
+    weight = np.zeros((register.size, count))
+    weight[np.ix_(coordinates, outputs)] = 2 * v.T
+    bias = np.full(count, -1.0)  # the right logit is |v|², never below 0
+    bias[outputs] = -(v**2).sum(axis=1) - 2 * middle * v.sum(axis=1)
+    return stream.form({register: weight}, torch.tensor(bias))
+
+
+def _spread(places: np.ndarray, coordinates: np.ndarray, size: int) -> np.ndarray:
+    """Places as full rows, zero in the coordinates that nobody reads."""
+    rows = np.zeros((len(places), size))
+    rows[:, coordinates] = places
+    return rows

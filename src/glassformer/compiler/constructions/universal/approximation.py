@@ -1,0 +1,342 @@
+"""`approximate`: a function becomes a transformer, by the three stages of the proof, each with its measured error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from glassformer.compiler.constructions.universal.contextual import is_contextual
+from glassformer.compiler.constructions.universal.functions import (
+    Distance,
+    Function,
+    Sequences,
+    apart,
+    check_measure,
+    function_of,
+    name_of,
+    order_matters,
+    sequences_of,
+)
+from glassformer.compiler.constructions.universal.grid import Grid
+from glassformer.compiler.constructions.universal.layers import HEADS, UNITS, Layers, Ordinary, Tell, soften
+from glassformer.compiler.constructions.universal.proof import (
+    RAMP,
+    Contexts,
+    Proof,
+    blocks_needed,
+    contexts,
+    far_away,
+    prove,
+)
+from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.nn import Transformer, files
+
+MOST_BLOCKS: Final = 200_000
+"""More blocks than this are refused, unless more are asked for."""
+MOST_IN_A_TRANSFORMER: Final = 1000
+"""Up to so many blocks become the one Transformer, which has an object for each."""
+EXACT_ENOUGH: Final = 1e-6
+"""How far g may be from f̄ on the grid."""
+FINEST: Final = 2.0**-20
+AT_ONCE: Final = 4096
+"""Sequences that are computed together."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an approximation would take, before anything is built; the refusal says why it cannot be."""
+
+    d: int
+    n: int
+    delta: float
+    positions: bool
+    blocks: int
+    parameters: int
+    bits: int | None
+    """Of the largest id in units of δ; unknown if there are too many blocks to go through them."""
+    refusal: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+def plan(d: int, n: int, delta: float, positions: bool, most_blocks: int = MOST_BLOCKS) -> Plan:
+    """How many blocks, parameters and bits it takes."""
+    grid = grid_of(d, n, delta, positions)
+    whole_number(most_blocks, "the most blocks", least=1)
+    blocks, bits, refusal = blocks_needed(grid), None, None
+    if blocks > most_blocks:
+        formula = (
+            f"{d}·{n}·K + {n}·D + 1 + {n}·D^{n} + {d}" if positions else f"{d}·K + D + 1 + {n}·C(D, {n}) + {3 * d}"
+        )
+        refusal = (
+            f"d = {d}, n = {n}, δ = 1/{grid.cells} takes {formula} = {counted(blocks)} blocks (K = "
+            f"{grid.cells}, D = {counted(grid.columns)}); the limit is {most_blocks:,}"
+        )
+    else:
+        try:
+            bits = contexts(grid).high.bit_length()
+        except InputError as error:
+            refusal = str(error)
+    return Plan(d, n, grid.delta, positions, blocks, blocks * parameters_of_a_block(d), bits, refusal)
+
+
+def plan_for(
+    f: str | Callable[[Any], Any],
+    d: int,
+    n: int,
+    epsilon: float,
+    positions: bool | None = None,
+    p: float = 2.0,
+    most_blocks: int = MOST_BLOCKS,
+) -> Plan:
+    """The largest δ for which f̄ is within ε of f, as far as random sequences show, with what it takes."""
+    asked = function_of(f, d, n)
+    if not finite_number(epsilon, "ε", least=0) > 0:
+        raise InputError("ε is above 0: no δ makes f̄ equal to f")
+    check_measure(p, 2, 0)
+    choices = [True] if needs_positions(asked, d, n, positions) else [False, True] if positions is None else [False]
+    cells = 2
+    while True:
+        found = [plan(d, n, 1 / cells, choice, most_blocks) for choice in choices if choice or cells**d >= n]
+        for each in found:
+            near = apart(asked, grid_of(d, n, each.delta, each.positions).constant(asked), d, n, p, 4000, 0)
+            if each.refusal is None and near.value + near.error <= epsilon:
+                return each
+        if found and all(each.refusal for each in found):
+            return replace(found[-1], refusal=f"f̄ comes not within {epsilon:g} of f before {found[-1].refusal}")
+        cells *= 2
+
+
+def counted(number: int) -> str:
+    """A number of things, in digits as long as somebody could read them."""
+    return f"{number:,}" if number < 10**30 else f"about 10^{len(hex(number)[2:]) * 1.2041:.0f}"
+
+
+def parameters_of_a_block(d: int) -> int:
+    """Two heads of width 1 and four ReLUs, with all biases."""
+    return HEADS * (4 * d + 3) + d + 2 * UNITS * d + UNITS + d
+
+
+def grid_of(d: int, n: int, delta: float, positions: bool) -> Grid:
+    """The grid with cells of side δ, which must be 1/2, 1/4, 1/8 …"""
+    d, n = whole_number(d, "d", least=1), whole_number(n, "n", least=1)
+    if not isinstance(positions, bool):
+        raise InputError(f"positions is true or false, not {positions!r}")
+    try:
+        side = float(delta)
+    except (TypeError, ValueError, OverflowError):
+        side = 0.0
+    cells = round(1 / side) if FINEST <= side < 1 else 0
+    if cells < 2 or 1 / cells != side or cells & (cells - 1):
+        raise InputError(f"δ is 1/2, 1/4, 1/8, … (powers of two are exact) down to 2⁻²⁰, not {delta!r}")
+    return Grid(d, n, cells, positions)
+
+
+def needs_positions(f: Function, d: int, n: int, positions: bool | None) -> bool:
+    """Whether to use positions: as asked, or if order matters; without them it must not."""
+    found = order_matters(f, d, n)
+    if positions is False and found is not None:
+        raise InputError(
+            f"order matters to this function: with the columns of {found.x.round(3).tolist()} in the order "
+            f"{list(found.order)} it does not just give its values in that order; it needs positions"
+        )
+    return found is not None if positions is None else positions
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The proof: f̄ is constant on cells, the modified transformer computes f̄, the ordinary one the same."""
+
+    constant: Function
+    modified: Function
+    ordinary: Function
+
+    def items(self) -> list[tuple[str, Function]]:
+        """All three by name."""
+        return [("constant", self.constant), ("modified", self.modified), ("ordinary", self.ordinary)]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was counted, checked and measured."""
+
+    function: str
+    d: int
+    n: int
+    delta: float
+    positions: bool
+    blocks: int
+    formula_blocks: int
+    parameters: int
+    bits: int
+    contextual: bool
+    """Whether all ids of the whole grid are different, as the built layers compute them."""
+    grid_error: float
+    """The largest |g − f̄| of the ordinary transformer on `grid_tried` of the `grid_sequences` of the grid."""
+    modified_grid_error: float
+    """The same of the modified one."""
+    p: float
+    constant_distance: float
+    """d_p(f, f̄)."""
+    distance: float
+    """d_p(f, g), estimated on random sequences."""
+    distance_error: float
+    """The half-width of its 95 % interval."""
+    tail: float
+    """What the ramps of the quantiser, which random sequences do not meet, can add to d_p at most."""
+    samples: int
+    seed: int
+    grid_tried: int
+    grid_sequences: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is as it has to be: the count, the mapping, and the values on the grid."""
+        return self.blocks == self.formula_blocks and self.contextual and self.grid_error <= EXACT_ENOUGH
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """A function as a transformer: it is called like the function, on arrays [batch, d, n]."""
+
+    function: Function
+    grid: Grid
+    known: Contexts
+    proof: Proof
+    blocks: Ordinary
+    certificate: Certificate
+
+    def __call__(self, x: Sequences) -> Sequences:
+        """The value of the ordinary transformer."""
+        return self.stages.ordinary(x)
+
+    @property
+    def stages(self) -> Stages:
+        """The three stages, each a function of its own."""
+        return stages_of(self.function, self.grid, self.proof.layers, self.blocks)
+
+    def transformer(self) -> Transformer:
+        """The one Transformer, in float64; it reads vectors [batch, n, d]."""
+        check_single(len(self.blocks))
+        return self.blocks.transformer(self.grid.shift)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write config.json, model.safetensors and approximation.json (the certificate), all or nothing."""
+        files.save(Path(folder), self.transformer(), {"approximation.json": files.to_json(self.certificate.to_json())})
+
+
+def check_single(blocks: int) -> None:
+    """Refuse more blocks than become the one Transformer."""
+    if blocks > MOST_IN_A_TRANSFORMER:
+        raise InputError(f"{blocks:,} blocks are too many to be single objects; the limit is {MOST_IN_A_TRANSFORMER:,}")
+
+
+def approximate(
+    f: str | Callable[[Any], Any],
+    d: int,
+    n: int,
+    delta: float,
+    positions: bool | None = None,
+    p: float = 2.0,
+    samples: int = 2000,
+    seed: int = 0,
+    most_blocks: int = MOST_BLOCKS,
+    tell: Tell | None = None,
+) -> Approximation:
+    """A transformer of blocks (h, m, r) = (2, 1, 4) that is close to f on [0, 1)^{d×n}, and how close.
+
+    `f` takes arrays [batch, d, n] (or [d, n]), or is the name of one of FUNCTIONS. Without positions the order of
+    columns makes no difference, and sequences with two columns in one cell become 0.
+    """
+    check_measure(p, samples, seed)
+    asked = function_of(f, d, n)
+    with_positions = needs_positions(asked, d, n, positions)
+    planned = plan(d, n, delta, with_positions, most_blocks)
+    if planned.refusal:
+        raise InputError(planned.refusal)
+    grid = grid_of(d, n, delta, with_positions)
+    known = contexts(grid)
+    proof = prove(known, asked(grid.middles))
+    blocks = soften(proof.layers, grid.weights, grid.delta)
+    stages = stages_of(asked, grid, proof.layers, blocks, tell)
+    certificate = measured(name_of(f), asked, grid, proof, stages, planned, p, samples, seed)
+    return Approximation(asked, grid, known, proof, blocks, certificate)
+
+
+def stages_of(f: Function, grid: Grid, layers: Layers, blocks: Ordinary, tell: Tell | None = None) -> Stages:
+    """f̄, and the two transformers that compute it."""
+
+    def by_columns(x: Sequences, run: Callable[[Any], Any]) -> Sequences:
+        x = sequences_of(x, grid.d, grid.n)
+        if x.size and np.abs(x).max() > far_away(grid) / 2:
+            raise InputError(
+                f"entries lie between 0 and 1; those beyond ±{far_away(grid) // 2:,} are not even sent to 0"
+            )
+        columns = np.ascontiguousarray((x + grid.shift).transpose(0, 2, 1))
+        parts = [run(columns[i : i + AT_ONCE]) for i in range(0, len(columns), AT_ONCE)]
+        return np.concatenate(parts or [columns]).transpose(0, 2, 1)
+
+    def modified(x: Sequences) -> Sequences:
+        return by_columns(x, lambda part: layers.run(part, grid.weights))
+
+    def ordinary(x: Sequences) -> Sequences:
+        return by_columns(x, lambda part: blocks.run(torch.from_numpy(part), tell).numpy())
+
+    on_the_grid = grid.constant(f)
+    return Stages(lambda x: on_the_grid(sequences_of(x, grid.d, grid.n)), modified, ordinary)
+
+
+def measured(
+    name: str,
+    f: Function,
+    grid: Grid,
+    proof: Proof,
+    stages: Stages,
+    planned: Plan,
+    p: float,
+    samples: int,
+    seed: int,
+) -> Certificate:
+    """All figures of the certificate."""
+    count = grid.sequence_count
+    some = np.random.default_rng(seed).choice(count, samples, replace=False) if count > samples else np.arange(count)
+    corners = grid.corners[some] - grid.shift
+    target = stages.constant(corners)
+    low, high = proof.box
+    in_a_ramp = grid.d * grid.n * RAMP
+    near: Distance = apart(f, stages.ordinary, grid.d, grid.n, p, samples, seed)
+    return Certificate(
+        name,
+        grid.d,
+        grid.n,
+        grid.delta,
+        grid.positions,
+        len(proof.layers),
+        blocks_needed(grid),
+        planned.parameters,
+        proof.bits,
+        contextual=is_contextual(proof.ids_of, grid.corners)[0],
+        grid_error=float(np.abs(stages.ordinary(corners) - target).max()),
+        modified_grid_error=float(np.abs(stages.modified(corners) - target).max()),
+        p=p,
+        constant_distance=apart(f, stages.constant, grid.d, grid.n, p, samples, seed).value,
+        distance=near.value,
+        distance_error=near.error,
+        tail=float((in_a_ramp * grid.n * ((high - low) ** p).sum()) ** (1 / p)),
+        samples=samples,
+        seed=seed,
+        grid_tried=len(some),
+        grid_sequences=count,
+    )

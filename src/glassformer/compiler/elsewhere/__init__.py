@@ -1,0 +1,1 @@
+"""The same machine in other layers than a transformer's."""

@@ -1,0 +1,1 @@
+"""S4, transformer and MLP: its claims and experiments."""

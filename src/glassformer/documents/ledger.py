@@ -1,0 +1,165 @@
+"""The list of all claims, how one is run, and how outcomes are kept, so that a long run can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from glassformer.atomic import write_atomically
+from glassformer.documents.approximation import claims as s1_approximation
+from glassformer.documents.evolution import claims as s3_evolution
+from glassformer.documents.evolution.study import Told
+from glassformer.documents.inside import claims as s4_inside
+from glassformer.documents.lineage import claims as s2_lineage
+from glassformer.documents.shortcuts import learned as s0_learning
+from glassformer.documents.shortcuts import theorems as s0_shortcuts
+from glassformer.documents.verdict import Verdict
+from glassformer.errors import InputError
+from glassformer.training.fetching import place_of
+
+Measured = tuple[str, bool]
+"""What was seen, in words, and whether the claim holds."""
+
+DOCUMENTS: Final = {
+    "S0": "Transformers learn shortcuts to automata",
+    "S1": "Are transformers universal approximators of sequence-to-sequence functions?",
+    "S2": "Where the design choices of the Transformer come from",
+    "S3": "The bottom-up evolution of representations in the transformer",
+    "S4": "Transformer and MLP",
+}
+"""What the claims are taken from; S0.6 is the sixth of S0."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim by its id, and the experiment that can refute it."""
+
+    id: str
+    claimed: str
+    measure: Callable[[], Measured]
+    prepare: Callable[[Told], object] | None = None
+    """Trainings of many minutes, on a text from a registry, that are told step by step."""
+
+    @property
+    def slow(self) -> bool:
+        """Whether it takes many minutes."""
+        return self.prepare is not None
+
+    @property
+    def quick(self) -> bool:
+        """Whether it is one of those that take less than five minutes together."""
+        return not self.slow and self.id not in LONG
+
+    @property
+    def experiment(self) -> str:
+        """A digest of what is run; another one means that another thing would be measured."""
+        return experiment_in(self.measure.__module__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A claim beside what was measured."""
+
+    id: str
+    claimed: str
+    measured: str
+    holds: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return dict(self.__dict__)
+
+
+LONG: Final = frozenset({"S0.14", "S0.15", "S0.17"})
+"""Trainings of more than half a minute each: 112 of the 243 seconds that all without text take of one core."""
+
+CLAIMS: Final = tuple(
+    Claim(identifier, (measure.__doc__ or "").strip(), measure, getattr(module, "prepare", None))
+    for module in (s0_shortcuts, s0_learning, s1_approximation, s2_lineage, s3_evolution, s4_inside)
+    for identifier, measure in module.CLAIMS.items()
+)
+
+
+def find(ids: Iterable[str]) -> list[Claim]:
+    """The claims with these ids, or all."""
+    wanted = list(dict.fromkeys(ids))
+    known = {claim.id: claim for claim in CLAIMS}
+    for identifier in wanted:
+        if identifier not in known:
+            raise InputError(f"there is no claim {identifier!r}; those that can be run are {', '.join(known)}")
+    return [known[identifier] for identifier in wanted] or list(CLAIMS)
+
+
+def spelled_out(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Verdicts on claims that go by their ids, with the sentence behind each id."""
+    sentences = {claim.id: f"{claim.id}: {claim.claimed}" for claim in CLAIMS}
+    return [replace(verdict, claim=sentences[verdict.claim]) for verdict in verdicts]
+
+
+class Kept:
+    """Outcomes in a file. One counts for the claim with the same id, the same words and the same experiment only."""
+
+    def __init__(self, path: Path | None = None, again: bool = False) -> None:
+        """By default the file is in the cache, where fetched texts are; `again` deletes it."""
+        self.path = path or place_of("any").parents[1] / "claims.json"
+        try:
+            if again:
+                self.path.unlink(missing_ok=True)
+            rows = json.loads(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            rows = {}
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"{self.path}: not a file of kept outcomes ({why}): delete it, or give --again") from None
+        if not isinstance(rows, dict):
+            raise InputError(f"{self.path}: not a file of kept outcomes: delete it, or give --again")
+        self.rows: dict[str, Any] = rows
+
+    def of(self, claim: Claim) -> Outcome | None:
+        """What was measured, if nothing has changed since."""
+        match self.rows.get(claim.id):
+            case {
+                "claimed": claim.claimed,
+                "experiment": claim.experiment,
+                "measured": str(measured),
+                "holds": bool(holds),
+            }:
+                return Outcome(claim.id, claim.claimed, measured, holds)
+        return None
+
+    def add(self, claim: Claim, outcome: Outcome) -> None:
+        """Keep one more; it is on the disk when this returns."""
+        self.rows[claim.id] = outcome.to_json() | {"experiment": claim.experiment}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.path.parent}: the folder cannot be made: {error.strerror}") from None
+        write_atomically(self.path, (json.dumps(self.rows, ensure_ascii=False, indent=1) + "\n").encode())
+
+
+@cache
+def experiment_in(module: str) -> str:
+    """A digest of the experiments in a module: its source, that of studies it takes from, the version of the rest."""
+    taken = {str(getattr(value, "__module__", "")) for value in vars(sys.modules[module]).values()}
+    names = [module, *sorted(name for name in taken if name.startswith("glassformer.documents."))]
+    sources = [inspect.getsource(sys.modules[name]) for name in names]
+    return hashlib.sha256("\0".join([version("glassformer"), *sources]).encode()).hexdigest()
+
+
+def run(claims: Iterable[Claim], kept: Kept | None = None) -> Iterator[Outcome]:
+    """Measure one after the other, but for those that are kept; what is measured is kept at once."""
+    for claim in claims:
+        outcome = kept.of(claim) if kept else None
+        if outcome is None:
+            outcome = Outcome(claim.id, claim.claimed, *claim.measure())
+            if kept:
+                kept.add(claim, outcome)
+        yield outcome

@@ -1,0 +1,1 @@
+"""S0, Transformers learn shortcuts to automata: its claims and experiments."""

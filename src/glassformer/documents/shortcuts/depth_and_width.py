@@ -1,0 +1,171 @@
+"""Does training find the shortcut (S0.14), and what pays for it (S0.17)? Accuracy by depth, and by the width of MLPs.
+
+Each machine is learned at every depth by several seeds; the best and the median are set beside an LSTM and beside the
+published curve (Liu et al., ICLR 2023: T = 100, width 512, 8 heads, the best of 20 seeds).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.ui.drawing.chart import Panel, draw_charts
+from glassformer.wording import counted
+
+PUBLISHED: Final[dict[str, tuple[float, ...]]] = {
+    "gridworld(9)": (0.922, 1.0),
+    "parity": (0.776, 0.998, 0.999, 1.0),
+    "dihedral(4)": (0.456, 0.98, 1.0),
+    "symmetric(5)": (0.079, 0.118, 0.146, 0.197, 0.26, 0.284),
+}
+"""Accuracy by depth, from 1 on, as published."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """How long the words of a machine are, and how many steps it is learned."""
+
+    length: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is trained: machines, depths, MLP widths at one depth, seeds."""
+
+    machines: dict[str, Lesson]
+    depths: Sequence[int]
+    mlps: Sequence[int]
+    mlp_depth: int
+    seeds: int
+    width: int = 64
+
+    def sweep(self, spec: str, model: dict[str, Any]) -> Sweep:
+        """All seeds of one model on one machine."""
+        lesson = self.machines[spec]
+        values = {
+            "task": {"machine": spec, "length": lesson.length},
+            "model": {"width": self.width, "mlp": 4 * self.width} | model,
+            "training": {"steps": lesson.steps, "seed": list(range(self.seeds)), "evaluate_every": lesson.steps},
+        }
+        return sweep_of(values, spec)
+
+    def depth_sweeps(self, spec: str) -> dict[int, Sweep]:
+        """For each depth."""
+        return {depth: self.sweep(spec, {"layers": depth}) for depth in self.depths}
+
+    def mlp_sweeps(self, spec: str) -> dict[int, Sweep]:
+        """For each width of the MLPs, at one depth."""
+        return {mlp: self.sweep(spec, {"layers": self.mlp_depth, "mlp": mlp}) for mlp in self.mlps}
+
+    def lstm_sweep(self, spec: str) -> Sweep:
+        """The reference."""
+        return self.sweep(spec, {"kind": "lstm", "layers": 1, "width": 2 * self.width})
+
+
+LAPTOP: Final = Plan(
+    {
+        "flipflop": Lesson(32, 500),
+        "gridworld(9)": Lesson(32, 2000),
+        "parity": Lesson(16, 2000),
+        "dihedral(4)": Lesson(16, 1500),
+        "symmetric(5)": Lesson(16, 1500),
+    },
+    depths=range(1, 7),
+    mlps=(4, 16, 64, 256),
+    mlp_depth=2,
+    seeds=3,
+)
+QUICK: Final = Plan({"flipflop": Lesson(8, 5)}, depths=(1, 2), mlps=(8, 64), mlp_depth=1, seeds=2, width=16)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Accuracies of all seeds, by depth or by MLP width."""
+
+    scores: dict[int, list[float]]
+
+    @property
+    def best(self) -> dict[int, float]:
+        """The best seed of each."""
+        return {at: max(scores) for at, scores in self.scores.items()}
+
+    @property
+    def median(self) -> dict[int, float]:
+        """The median of each."""
+        return {at: statistics.median(scores) for at, scores in self.scores.items()}
+
+
+@dataclass(frozen=True)
+class Shortcuts:
+    """For each machine: accuracy by depth, by MLP width, and of the LSTM."""
+
+    plan: Plan
+    by_depth: dict[str, Curve]
+    by_mlp: dict[str, Curve]
+    lstm: dict[str, float]
+
+    def draw(self) -> str:
+        """Accuracy by depth, a panel for each machine."""
+        panels = []
+        for spec, curve in self.by_depth.items():
+            depths = [float(depth) for depth in self.plan.depths]
+            lines = {
+                "best seed": [(float(depth), value) for depth, value in curve.best.items()],
+                "median seed": [(float(depth), value) for depth, value in curve.median.items()],
+                "LSTM, best seed": [(depths[0], self.lstm[spec]), (depths[-1], self.lstm[spec])],
+            }
+            known = [(float(i), value) for i, value in enumerate(PUBLISHED.get(spec, ()), start=1) if i <= depths[-1]]
+            panels.append(
+                Panel(
+                    f"{spec}, T = {self.plan.machines[spec].length}",
+                    "layers",
+                    lines | ({"published (T = 100)": known} if known else {}),
+                )
+            )
+        return draw_charts(panels, "Does training find the shortcut?", "accuracy")
+
+    def draw_mlp(self) -> str:
+        """Accuracy by the units of MLPs, a panel for each machine."""
+        panels = []
+        for spec, curve in self.by_mlp.items():
+            lines = {"best seed": curve.best, "median seed": curve.median}
+            points = {name: [(float(units), value) for units, value in line.items()] for name, line in lines.items()}
+            title = f"{spec}, T = {self.plan.machines[spec].length}, {counted(self.plan.mlp_depth, 'layer')}"
+            panels.append(Panel(title, "units of each MLP", points, evenly=True))
+        return draw_charts(panels, "Is MLP width what pays for shortcuts?", "accuracy")
+
+
+def shortcuts(plan: Plan, store: Path, processes: int, watch: Watch | None = None) -> Shortcuts:
+    """Train whatever of the plan is not in the store yet, and put the accuracies together."""
+    sweeps = {
+        (kind, spec, at): sweep
+        for spec in plan.machines
+        for kind, some in (
+            ("depth", plan.depth_sweeps(spec)),
+            ("mlp", plan.mlp_sweeps(spec)),
+            ("lstm", {1: plan.lstm_sweep(spec)}),
+        )
+        for at, sweep in some.items()
+    }
+    results = results_of(sweeps, store, processes, watch)
+
+    def curve(kind: str, spec: str) -> Curve:
+        return Curve(
+            {
+                at: [float(result["accuracy"]) for result in found]
+                for (this, machine, at), found in results.items()
+                if (this, machine) == (kind, spec)
+            }
+        )
+
+    return Shortcuts(
+        plan,
+        {spec: curve("depth", spec) for spec in plan.machines},
+        {spec: curve("mlp", spec) for spec in plan.machines},
+        {spec: curve("lstm", spec).best[1] for spec in plan.machines},
+    )

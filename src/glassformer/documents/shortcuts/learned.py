@@ -1,0 +1,111 @@
+"""Claims S0.14 – S0.17: "Transformers learn shortcuts to automata", its experiments, small enough to run anywhere.
+
+Each function's docstring is the claim; it returns what was measured, and whether that agrees. The larger experiments
+with the published figures beside them are `glassformer study brittleness` and benchmarks/shortcuts.py.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.automata import machine
+from glassformer.instruments import score_heads
+from glassformer.nn import Transformer
+from glassformer.training import Architecture, Following, Settings, Trained, train
+
+LEARNED: Final = 0.95
+"""The accuracy on fresh words from which a machine counts as learned in so few steps."""
+SEEDS: Final = (0, 1, 2)
+
+
+def learned(
+    spec: str, length: int, steps: int, seed: int = 0, scratchpad: bool = False, tested: bool = False, **sizes: Any
+) -> Trained:
+    """A small model trained on a machine; it may be tested on longer words and on words of the last letter mostly."""
+    task = Following(machine(spec), length, scratchpad=scratchpad)
+    others = len(task.machine.symbols) - 1
+    tests = {"longer": task.but(length=2 * length), "uneven": task.but(letters=(0.05 / others,) * others + (0.95,))}
+    settings = Settings(steps=steps, learning_rate=3e-3, seed=seed, evaluate_every=steps)
+    return train(task, Architecture(**{"width": 32} | sizes), settings, tests=tests if tested else {})
+
+
+def found_by_training() -> tuple[str, bool]:
+    """Ordinary training finds such shortcuts: accuracy by automaton and depth."""
+    asked = {"flipflop": (16, 200), "parity": (8, 500), "symmetric(3)": (8, 1000)}
+    by_depth = {
+        spec: [learned(spec, length, steps, layers=layers).score.accuracy for layers in (1, 2)]
+        for spec, (length, steps) in asked.items()
+    }
+    said = "; ".join(f"{spec} {one:.3f}, {two:.3f}" for spec, (one, two) in by_depth.items())
+    one, two = by_depth["symmetric(3)"]
+    holds = all(deeper >= LEARNED for _, deeper in by_depth.values()) and two > one
+    return f"accuracy with 1 and 2 layers: {said}", holds
+
+
+def two_modules() -> tuple[str, bool]:
+    """Heads of trained models show the two modules: flat sums and conditional resets."""
+    gridworld = [jobs_of("gridworld(4)", 1000, seed, layers=2, heads=2) for seed in SEEDS]
+    flipflop = jobs_of("flipflop", 300, layers=1, heads=1)
+    counted = Counter(job for jobs in gridworld for job in jobs)
+    seeds = sum({"flat sum", "conditional reset"} <= set(jobs) for jobs in gridworld)
+    said = (
+        f"heads that matter in gridworld(4), {len(SEEDS)} seeds: "
+        f"{', '.join(f'{n} × {job}' for job, n in counted.most_common())}, both modules in {seeds} of them; "
+        f"in flipflop: {', '.join(flipflop)}"
+    )
+    return said, seeds >= 2 and flipflop == ["conditional reset"]
+
+
+def jobs_of(spec: str, steps: int, seed: int = 0, **sizes: Any) -> list[str]:
+    """What those heads of a trained model do without which at least one answer in twenty changes."""
+    model, task = learned(spec, 16, steps, seed, **sizes).model, Following(machine(spec), 16)
+    assert isinstance(model, Transformer)
+    scores = score_heads(model, task.batch(np.random.default_rng([seed, 64, 2]), 64).tokens)
+    return [score.job for score in scores if score.matters >= 0.05]
+
+
+def brittle() -> tuple[str, bool]:
+    """Learned shortcuts break on other mixes and on longer words; scratchpads and a recency bias repair much of it."""
+    plain = [learned("parity", 10, 800, seed, tested=True, layers=2) for seed in SEEDS]
+    mended = [learned("parity", 10, 500, scratchpad=True, tested=True, layers=2, positions="alibi")]
+    rows = {
+        f"transformer, median of {len(SEEDS)} seeds": medians(plain),
+        "with a scratchpad and recency": medians(mended),
+    }
+    said = "; ".join(
+        f"{name}: {here:.3f}, of 19 ones in 20 {uneven:.3f}, twice as long {longer:.3f}"
+        for name, (here, uneven, longer) in rows.items()
+    )
+    (here, uneven, longer), repaired = rows.values()
+    return f"parity, {said}", here >= LEARNED and max(uneven, longer) < 0.9 and min(repaired) >= LEARNED
+
+
+def medians(models: Sequence[Trained]) -> tuple[float, float, float]:
+    """Accuracy on words as in training, on uneven ones, and on longer ones."""
+    scores = [(model.score, model.tests["uneven"], model.tests["longer"]) for model in models]
+    here, uneven, longer = (statistics.median(score.accuracy for score in each) for each in zip(*scores, strict=True))
+    return here, uneven, longer
+
+
+def width_pays() -> tuple[str, bool]:
+    """MLP width is what pays for shortcuts: accuracy against MLP width at fixed depth."""
+    widths, seeds = (1, 4, 64), range(5)
+    best = [
+        max(learned("parity", 12, 1000, seed, layers=1, mlp=width).score.accuracy for seed in seeds) for width in widths
+    ]
+    said = ", ".join(f"{value:.3f}" for value in best)
+    holds = best == sorted(best) and best[-1] > best[0] + 0.05  # the best of other five seeds differ by as much
+    return f"parity in one layer, best of {len(seeds)} seeds, MLPs of {', '.join(map(str, widths))}: {said}", holds
+
+
+CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
+    "S0.14": found_by_training,
+    "S0.15": two_modules,
+    "S0.16": brittle,
+    "S0.17": width_pays,
+}

@@ -1,0 +1,237 @@
+"""Sparse autoencoders: write vectors as sums of few directions out of many, and hope that these are the features.
+
+f = relu((x − b_dec) W_enc + b_enc), of which all count (and their sum is paid for: L1), or only the k largest (top-k);
+x' = f W_dec + b_dec, with directions W_dec of length 1. Where the features are known, the hope can be checked: a
+dictionary that reconstructs well need not have found one of them. Files are in SAELens's layout.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from jaxtyping import Float
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from glassformer.atomic import write_atomically
+from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.instruments.layers import refuse_infinite
+
+FOUND: Final = 0.9
+"""A feature is recovered if some direction has at least this cosine with it."""
+MOST_NUMBERS: Final = 2**29
+"""In training: 2 GiB in float32."""
+NUMBERS_AT_ONCE: Final = 2**24
+"""Of the activities when a dictionary is tried: 64 MiB in float32."""
+CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"
+
+Vectors = Float[Tensor, "sample width"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes and kind of a dictionary: ReLU with a price on Σ f (standard, `l1`), or the k largest alone (topk)."""
+
+    width: int
+    features: int
+    kind: str = "topk"
+    l1: float = 0.1
+    k: int = 4
+
+    def __post_init__(self) -> None:
+        whole_number(self.width, "the width of the vectors", least=1)
+        whole_number(self.features, "the number of features", least=1)
+        if self.kind not in ("standard", "topk"):
+            raise InputError(f"a dictionary is standard (ReLU and L1) or topk, not {self.kind!r}")
+        finite_number(self.l1, "the price of activity (l1)", least=0)
+        if whole_number(self.k, "k", least=1) > self.features:
+            raise InputError(f"of {self.features} features, the {self.k} largest cannot be kept")
+        self.refuse_if_too_large(samples=1)
+
+    def refuse_if_too_large(self, samples: int) -> None:
+        """Estimate what training takes: weights, gradients and both of Adam's averages; activities, theirs and bits."""
+        numbers = self.features * (8 * self.width + 4 * samples)
+        if numbers > MOST_NUMBERS:
+            raise InputError(
+                f"{self.features:,} features of vectors of {self.width:,} numbers, {samples:,} at once, take some "
+                f"{numbers * 4 / 2**30:.1f} GiB; the limit is {MOST_NUMBERS * 4 // 2**30} GiB: take fewer features"
+            )
+
+
+class Dictionary(nn.Module):
+    """A sparse autoencoder."""
+
+    def __init__(self, shape: Shape, seed: int = 0) -> None:
+        super().__init__()
+        self.shape = shape
+        chance = torch.Generator().manual_seed(seed)
+        directions = nn.functional.normalize(torch.randn(shape.features, shape.width, generator=chance))
+        self.W_dec = nn.Parameter(directions)
+        self.W_enc = nn.Parameter(directions.T.contiguous())
+        self.b_enc = nn.Parameter(torch.zeros(shape.features))
+        self.b_dec = nn.Parameter(torch.zeros(shape.width))
+
+    def encode(self, x: Vectors) -> Float[Tensor, "sample feature"]:
+        """How much of each feature there is."""
+        if x.shape[-1] != self.shape.width:
+            raise InputError(f"the dictionary is of vectors [sample, {self.shape.width}]; these are {list(x.shape)}")
+        active = torch.relu((x - self.b_dec) @ self.W_enc + self.b_enc)
+        if self.shape.kind == "standard":
+            return active
+        kept = active.topk(self.shape.k, dim=-1)
+        return torch.zeros_like(active).scatter(-1, kept.indices, kept.values)
+
+    def forward(self, x: Vectors) -> tuple[Vectors, Float[Tensor, "sample feature"]]:
+        """The vectors as sums of directions, and how much of each."""
+        active = self.encode(x)
+        return active @ self.W_dec + self.b_dec, active
+
+
+def fit(
+    vectors: Vectors,
+    shape: Shape,
+    steps: int = 3000,
+    samples: int = 256,
+    rate: float = 3e-3,
+    seed: int = 0,
+    tell: Callable[[int, int], None] = lambda done, of: None,
+) -> Dictionary:
+    """Train a dictionary on vectors, by Adam with a rate that falls to 0."""
+    if vectors.ndim != 2 or vectors.shape[1] != shape.width or not len(vectors):
+        raise InputError(f"the dictionary is of vectors [sample, {shape.width}]; these are {list(vectors.shape)}")
+    if not vectors.is_floating_point():
+        raise InputError(f"vectors are of floating-point numbers, not {vectors.dtype}")
+    whole_number(steps, "the number of steps", least=1)
+    shape.refuse_if_too_large(whole_number(samples, "the number of samples", least=1))
+    refuse_infinite(vectors)
+    found = Dictionary(shape, seed).to(vectors.dtype)
+    with torch.no_grad():
+        found.b_dec.copy_(vectors.mean(0))
+    optimiser = torch.optim.Adam(found.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for step, batch in enumerate(_batches(vectors, samples, steps, seed), start=1):
+        again, active = found(batch)
+        loss = (again - batch).pow(2).sum(1).mean()
+        if shape.kind == "standard":
+            loss = loss + shape.l1 * active.sum(1).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        with torch.no_grad():
+            found.W_dec.copy_(nn.functional.normalize(found.W_dec))
+        if step % 100 == 0 or step == steps:
+            tell(step, steps)
+    return found.eval()
+
+
+def _batches(vectors: Vectors, samples: int, steps: int, seed: int) -> Iterator[Vectors]:
+    chance = torch.Generator().manual_seed(seed + 1)
+    for _ in range(steps):
+        yield vectors[torch.randint(len(vectors), (samples,), generator=chance)]
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well a dictionary says the vectors again (1: exactly; 0: as the mean does), and with how many features."""
+
+    explained: float
+    active: float
+    dead: float
+    """The part of the features that are never active."""
+
+
+@torch.no_grad()
+def quality(dictionary: Dictionary, vectors: Vectors) -> Quality:
+    """Measured on vectors, as many at once as fit in memory."""
+    varies = (vectors - vectors.mean(0)).pow(2).sum()
+    missed, active, ever = 0.0, 0, torch.zeros(dictionary.shape.features, dtype=torch.bool)
+    for some in vectors.split(max(1, NUMBERS_AT_ONCE // dictionary.shape.features)):
+        again, activity = dictionary(some)
+        on = activity > 0
+        missed += float((again - some).pow(2).sum())
+        active += int(on.sum())
+        ever |= on.any(0)
+    explained = 1 - missed / float(varies.clamp_min(1e-30))
+    return Quality(explained, active / len(vectors), float((~ever).double().mean()))
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Known features beside the directions found: the mean of the largest cosines, and the part that is recovered."""
+
+    mean_max_cosine: float
+    recovered: float
+
+
+@torch.no_grad()
+def recovery(dictionary: Dictionary, known: Float[Tensor, "feature width"]) -> Recovery:
+    """Score a dictionary against features that are known, as rows."""
+    if known.ndim != 2 or known.shape[1] != dictionary.shape.width:
+        raise InputError(f"known features are [feature, {dictionary.shape.width}]; these are {list(known.shape)}")
+    cosines = nn.functional.normalize(known.to(dictionary.W_dec)) @ nn.functional.normalize(dictionary.W_dec).T
+    best = cosines.amax(1)
+    return Recovery(float(best.mean()), float((best > FOUND).double().mean()))
+
+
+def bits_in(vectors: Vectors) -> Float[Tensor, "feature width"]:
+    """The columns that hold 0 or 1 and nothing else, both of them, as directions: features that are there for sure.
+
+    In a built model these are the named registers that say which of several things is the case.
+    """
+    is_bit = ((vectors == 0) | (vectors == 1)).all(0) & (vectors != vectors[0]).any(0)
+    return torch.eye(vectors.shape[1])[is_bit]
+
+
+def save_dictionary(dictionary: Dictionary, folder: Path, about: dict[str, Any] | None = None) -> None:
+    """Write cfg.json and sae_weights.safetensors; `about` (model_name, hook_name …) goes into the metadata.
+
+    Vectors of all heads of a hook_z lie one behind the other, which SAELens must be told.
+    """
+    shape, folder = dictionary.shape, Path(folder)
+    heads_in_one = str((about or {}).get("hook_name", "")).endswith("hook_z")
+    config = {
+        "architecture": shape.kind,
+        "d_in": shape.width,
+        "d_sae": shape.features,
+        "dtype": str(dictionary.W_dec.dtype).removeprefix("torch."),
+        "device": "cpu",
+        "apply_b_dec_to_input": True,
+        "normalize_activations": "none",
+        "reshape_activations": "hook_z" if heads_in_one else "none",
+        "metadata": about or {},
+    }
+    if shape.kind == "topk":
+        config |= {"k": shape.k, "rescale_acts_by_decoder_norm": False}
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {name: value.detach().contiguous() for name, value in dictionary.state_dict().items()}
+    write_atomically(folder / WEIGHTS, save(weights))
+    write_atomically(folder / CONFIG, json.dumps(config, indent=2).encode())
+
+
+def load_dictionary(folder: Path) -> Dictionary:
+    """Read what `save_dictionary`, or SAELens, wrote (standard or topk, without scaling of activations)."""
+    try:
+        config = json.loads((Path(folder) / CONFIG).read_text())
+        weights = load((Path(folder) / WEIGHTS).read_bytes())
+    except OSError as error:
+        raise InputError(f"{folder} is no folder of a dictionary: {error.strerror} ({error.filename})") from None
+    except Exception as error:
+        raise InputError(f"{folder} is no folder of a dictionary: {error}") from None
+    if config.get("normalize_activations", "none") != "none" or not config.get("apply_b_dec_to_input", True):
+        raise InputError(f"{folder}: dictionaries that scale activations, or keep b_dec out of the input, are not read")
+    if config.get("rescale_acts_by_decoder_norm"):
+        raise InputError(f"{folder}: its top-k goes by the lengths of directions; fold them into the weights first")
+    shape = Shape(config.get("d_in"), config.get("d_sae"), str(config.get("architecture")), k=config.get("k", 1))
+    found = Dictionary(shape)
+    sizes = {name: list(value.shape) for name, value in found.state_dict().items()}
+    given = {name: list(value.shape) for name, value in weights.items()}
+    if sizes != given:
+        raise InputError(f"{folder}: cfg.json asks for weights {sizes}, and the file holds {given}")
+    found.load_state_dict(weights, assign=True)
+    return found.eval()

@@ -1,0 +1,123 @@
+"""Write one fact anew: change an MLP by a matrix of rank one, so that for one key it gives another value.
+
+An MLP is a memory: its hidden units k are the key, k·W_out + b_out the value that is read. To change what key k* gives
+into v*, and all else as little as possible, add C⁻¹k* ⊗ (v* − b_out − k*·W_out) / (k*ᵀC⁻¹k*) to W_out, with C the mean
+of k·kᵀ over all keys: of all changes that give v*, the one that moves the other values least (Meng et al. 2022). Which
+v* makes the model answer otherwise is found by gradient descent, with the weights as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.errors import InputError
+from glassformer.instruments.steps import within
+from glassformer.nn import Transformer
+from glassformer.nn.trace import HookPoint
+from glassformer.nn.transformer import MLP, Block, Tokens
+
+STEPS: Final = 200
+RATE: Final = 0.1
+SHAKE: Final = 0.03
+"""How much values are shaken at first while they are sought: no gradient comes through a unit that is closed."""
+RIDGE: Final = 1e-3
+"""Added to C as a part of its mean variance: keys that nobody uses cost something, too."""
+
+
+def mlp_of(model: Transformer, layer: int) -> MLP:
+    """The MLP of a layer, which must have one hidden layer."""
+    block = model.blocks[layer] if 0 <= layer < len(model.blocks) else None
+    if not isinstance(block, Block) or block.mlp is None or len(block.mlp.W_mid):
+        raise InputError(f"layer {layer} has no MLP of one hidden layer that could be edited")
+    return block.mlp
+
+
+@torch.no_grad()
+def keys(model: Transformer, tokens: Tokens, layer: int, position: int) -> Float[Tensor, "word unit"]:
+    """What the hidden units hold at a position."""
+    mlp_of(model, layer)
+    position = within(position, tokens.shape[1], "position")
+    name = f"blocks.{layer}.mlp.hook_post"
+    return model.trace(tokens, name)[name][:, position]
+
+
+def values_for(
+    model: Transformer, tokens: Tokens, answers: Int[Tensor, " word"], layer: int, position: int
+) -> Float[Tensor, "word width"]:
+    """What the MLP would have to say at a position for each word to get this answer at its end."""
+    mlp_of(model, layer)
+    position = within(position, tokens.shape[1], "position")
+    if len(answers) != len(tokens):
+        raise InputError(f"each word needs one answer: there are {len(tokens)} words and {len(answers)} answers")
+    name = f"blocks.{layer}.hook_mlp_out"
+    said = model.trace(tokens, name)[name][:, position]
+    moved = torch.zeros_like(said, requires_grad=True)
+    size = float(said.norm(dim=1).mean()) / said.shape[1] ** 0.5
+    optimiser = torch.optim.Adam([moved], lr=RATE * size)
+    chance = torch.Generator().manual_seed(0)
+
+    def move(value: Tensor, hook: HookPoint) -> Tensor:
+        shaken = moved + shake * torch.randn(moved.shape, generator=chance)
+        return torch.cat([value[:, :position], (value[:, position] + shaken)[:, None], value[:, position + 1 :]], dim=1)
+
+    with torch.enable_grad():
+        for step in range(STEPS):
+            shake = SHAKE * size * (1 - step / STEPS)
+            logits = model.run_with_hooks(tokens, [(name, move)])[:, -1]
+            loss = torch.nn.functional.cross_entropy(logits, answers, reduction="sum")
+            (moved.grad,) = torch.autograd.grad(loss, [moved])
+            optimiser.step()
+    return said + moved.detach()
+
+
+@contextmanager
+def edited(
+    model: Transformer,
+    layer: int,
+    key: Float[Tensor, " unit"],
+    value: Float[Tensor, " width"],
+    all_keys: Float[Tensor, "word unit"],
+) -> Iterator[Transformer]:
+    """The model with one value changed, for as long as the context lasts."""
+    mlp = mlp_of(model, layer)
+    _refuse_unlike(mlp.W_out, key, value, all_keys)
+    before = mlp.W_out.detach().clone()
+    with torch.no_grad():
+        mlp.W_out.add_(rank_one(before, key, value - mlp.b_out, all_keys))
+    try:
+        yield model
+    finally:
+        with torch.no_grad():
+            mlp.W_out.copy_(before)
+
+
+def rank_one(
+    weights: Float[Tensor, "unit width"],
+    key: Float[Tensor, " unit"],
+    value: Float[Tensor, " width"],
+    all_keys: Float[Tensor, "word unit"],
+) -> Float[Tensor, "unit width"]:
+    """The change of W with (W + change)ᵀ·key = value that moves what all keys give least; none for a key of zeros."""
+    _refuse_unlike(weights, key, value, all_keys)
+    if not key.any():
+        return torch.zeros_like(weights)
+    covariance = all_keys.T @ all_keys / len(all_keys)
+    covariance += RIDGE * covariance.diagonal().mean() * torch.eye(len(key))
+    direction = torch.linalg.solve(covariance, key)
+    return torch.outer(direction / (key @ direction), value - key @ weights)
+
+
+def _refuse_unlike(weights: Tensor, key: Tensor, value: Tensor, all_keys: Tensor) -> None:
+    units, width = weights.shape
+    given = [list(each.shape) for each in (key, value, all_keys)]
+    if given != [[units], [width], [len(all_keys), units]]:
+        raise InputError(
+            f"the MLP's weights are [{units}, {width}], so that a key is [{units}], a value [{width}] and all keys are "
+            f"[any, {units}]; these are {given[0]}, {given[1]} and {given[2]}"
+        )

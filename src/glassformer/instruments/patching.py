@@ -1,0 +1,287 @@
+"""Change one activation of a run, and see what becomes of the answer.
+
+*Ablation* takes a head's or an MLP's output away: by zero, by its mean over words (at each position), or by what it
+was on another word (resample). *Patching* puts what a place held in one run (clean) into another run (corrupted): where
+that brings the clean answer back, the place holds what makes the difference. *Path patching* does so for what one part
+says to another, and nobody else.
+
+All runs of a grid of places go through the model together, in batches that fit in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from glassformer.errors import InputError
+from glassformer.instruments.sites import Site, check, rows_at_once
+from glassformer.instruments.wiring import Wire, Wiring
+from glassformer.nn import Transformer
+from glassformer.nn.trace import Hook, HookPoint, refuse_if_too_large
+from glassformer.nn.transformer import Logits
+
+KINDS: Final = ("zero", "mean", "resample")
+
+Metric: TypeAlias = Callable[[Float[Tensor, "*cell word pos output"]], Float[Tensor, "*cell word"]]
+"""From the logits of words to one number for each."""
+Words: TypeAlias = Int[Tensor, "_ _"] | Float[Tensor, "_ _ _"]
+"""Tokens, or vectors in their place."""
+Told: TypeAlias = Callable[[int, int], None]
+QUIET: Final[Told] = lambda done, of: None  # noqa: E731
+
+
+# -- ablation ------------------------------------------------------------------------------------------
+
+
+def instead_of(kind: str, activation: Tensor, seed: int = 0) -> Tensor:
+    """What stands in the place of an activation [word, …] that is taken away."""
+    if kind not in KINDS:
+        raise InputError(f"an ablation is one of {', '.join(KINDS)}; not {kind!r}")
+    if kind == "zero":
+        return activation.new_zeros(()).expand_as(activation)
+    if kind == "mean":
+        return activation.mean(dim=0, keepdim=True).expand_as(activation)
+    return activation[others(len(activation), seed)]
+
+
+def others(count: int, seed: int = 0) -> Int[Tensor, " word"]:
+    """For each word another one, at random; each is somebody's other."""
+    if count < 2:
+        raise InputError("to resample, there must be at least two words")
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    return order[(order.argsort() + 1) % count]
+
+
+@torch.no_grad()
+def ablate(model: Transformer, tokens: Words, sites: Sequence[Site], kind: str = "mean", seed: int = 0) -> Logits:
+    """The logits without what these sites hold. Means, and other words, are those of runs that lack nothing."""
+    _, held = _whole(model, tokens, sites)
+    return torch.cat([*without(model, tokens, held, kind, seed)])
+
+
+@torch.no_grad()
+def changed_without(
+    model: Transformer,
+    batches: Sequence[Words],
+    site: Site,
+    kind: str = "mean",
+    seed: int = 0,
+    asked: Sequence[Bool[Tensor, "_ _"]] | None = None,
+) -> float:
+    """The part of all answers, or of those asked for, that change without what a site holds.
+
+    Each batch is ablated within itself.
+    """
+    changed = []
+    for i, tokens in enumerate(batches):
+        before, held = _whole(model, tokens, [site])
+        after = torch.cat([logits.argmax(-1) for logits in without(model, tokens, held, kind, seed)])
+        changed.append((after != before)[asked[i] if asked is not None else ...].flatten())
+    return float(torch.cat(changed).double().mean())
+
+
+def _whole(
+    model: Transformer, tokens: Words, sites: Sequence[Site]
+) -> tuple[Int[Tensor, "word pos"], dict[Site, Tensor]]:
+    """The answers of runs that lack nothing, and what the sites hold in them."""
+    hooks = sorted({check(model, site).hook for site in sites})
+    refuse_if_too_large(hooks, model.config, *tokens.shape[:2])
+    answers, held = list[Tensor](), {site: list[Tensor]() for site in sites}
+    for words in torch.split(tokens, rows_at_once(model, tokens.shape[1])):
+        trace = model.trace(words, hooks)
+        answers.append(trace.logits.argmax(-1))
+        for site, parts in held.items():
+            parts.append(site.of(trace[site.hook]))
+    return torch.cat(answers), {site: torch.cat(parts) for site, parts in held.items()}
+
+
+@torch.no_grad()
+def without(
+    model: Transformer, tokens: Words, held: Mapping[Site, Tensor], kind: str, seed: int = 0
+) -> Iterator[Logits]:
+    """The logits without what these sites hold on all words, of as many words at once as fit."""
+    at_once = rows_at_once(model, tokens.shape[1])
+    instead = [instead_of(kind, all_words, seed).split(at_once) for all_words in held.values()]
+    for words, *parts in zip(torch.split(tokens, at_once), *instead, strict=True):
+        there = dict(zip(held, parts, strict=True))
+
+        def take_away(activation: Tensor, hook: HookPoint, there: Mapping[Site, Tensor] = there) -> None:
+            for site in (site for site in there if site.hook == hook.name):
+                site.of(activation).copy_(there[site])
+
+        yield model.run_with_hooks(words, [(name, take_away) for name in {site.hook for site in held}])
+
+
+def outputs_of(model: Transformer) -> list[Site]:
+    """What every head reads, and what every MLP says: the parts that one ablates."""
+    sites = []
+    for i, shape in enumerate(model.config.blocks):
+        sites += [Site(f"blocks.{i}.attn.hook_z", head) for head in range(shape.heads)]
+        sites += [Site(f"blocks.{i}.hook_mlp_out")] * bool(shape.mlp)
+    return sites
+
+
+# -- patching ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """A site at one position."""
+
+    site: Site
+    position: int
+
+
+@torch.no_grad()
+def patch(
+    model: Transformer,
+    corrupted: Words,
+    clean: Words,
+    cells: Sequence[Sequence[Place]],
+    metric: Metric,
+    tell: Told = QUIET,
+) -> Float[Tensor, "cell word"]:
+    """The metric of corrupted runs in which the places of one cell hold what they hold in the clean run."""
+    _refuse_unlike(corrupted, clean)
+    words, length = clean.shape[:2]
+    sites = {check(model, place.site) for cell in cells for place in cell}
+    for place in (place for cell in cells for place in cell):
+        if not 0 <= place.position < length:
+            raise InputError(f"position {place.position} is not one of 0 … {length - 1}")
+    there = model.trace(clean, sorted({site.hook for site in sites}))
+    entering = model.trace(corrupted, lambda name: name.endswith("hook_resid_pre"))
+    at_once, measured = max(1, rows_at_once(model, length) // words), dict[int, Tensor]()
+    for begin, numbers in _by_first_block(cells).items():
+        stream = entering[f"blocks.{begin}.hook_resid_pre"] if begin else corrupted
+        for some in (numbers[i : i + at_once] for i in range(0, len(numbers), at_once)):
+            hooks = list(_placed([cells[c] for c in some], there, words))
+            logits = model.run_with_hooks(_tiled(stream, len(some)), hooks, begin)
+            measured |= zip(some, _measured(metric, logits.view(len(some), words, *logits.shape[1:])), strict=True)
+            tell(len(measured), len(cells))
+    return torch.stack([measured[c] for c in range(len(cells))]) if cells else torch.zeros(0, words)
+
+
+def _refuse_unlike(corrupted: Words, clean: Words) -> None:
+    if corrupted.shape[:2] != clean.shape[:2]:
+        raise InputError(
+            f"each corrupted word goes with a clean one of its length: these are {list(corrupted.shape[:2])} and "
+            f"{list(clean.shape[:2])} [words, tokens]"
+        )
+
+
+def _measured(metric: Metric, logits: Float[Tensor, "cell word pos output"]) -> Float[Tensor, "cell word"]:
+    """What a metric says, if it says one number for each word."""
+    try:
+        numbers = metric(logits)
+    except (RuntimeError, IndexError) as error:
+        raise InputError(f"the metric cannot take logits {list(logits.shape)}: {error}") from None
+    if numbers.shape != logits.shape[:2]:
+        raise InputError(f"the metric gave {list(numbers.shape)} for logits {list(logits.shape)}: one for each word")
+    return numbers
+
+
+def _by_first_block(cells: Sequence[Sequence[Place]]) -> dict[int, list[int]]:
+    """The numbers of the cells that change nothing before a block: until there, all runs are the corrupted one."""
+    groups: dict[int, list[int]] = {}
+    for c, cell in enumerate(cells):
+        blocks = [int(name[1]) if name[0] == "blocks" else 0 for name in (place.site.hook.split(".") for place in cell)]
+        groups.setdefault(min(blocks, default=0), []).append(c)
+    return groups
+
+
+def _tiled(words: Words, times: int) -> Words:
+    tiled: Tensor = words.expand(times, *words.shape).flatten(0, 1)
+    return tiled
+
+
+def _placed(cells: Sequence[Sequence[Place]], there: Mapping[str, Tensor], words: int) -> Iterator[Hook]:
+    """Hooks that put into the rows of each cell what its places held in the clean run."""
+    rows: dict[Site, list[int]] = {}
+    positions: dict[Site, list[int]] = {}
+    for c, place in ((c, place) for c, cell in enumerate(cells) for place in cell):
+        rows.setdefault(place.site, []).append(c)
+        positions.setdefault(place.site, []).append(place.position)
+
+    def put(activation: Tensor, hook: HookPoint) -> None:
+        for site in (site for site in rows if site.hook == hook.name):
+            own = site.of(activation).unflatten(0, (-1, words))
+            own[rows[site], :, positions[site]] = site.of(there[hook.name])[:, positions[site]].transpose(0, 1)
+
+    for name in {site.hook for site in rows}:
+        yield name, put
+
+
+def grid(sites: Sequence[Site], length: int) -> list[list[Place]]:
+    """One cell for each site and position."""
+    return [[Place(site, position)] for site in sites for position in range(length)]
+
+
+@torch.no_grad()
+def path_patch(
+    model: Transformer, corrupted: Words, clean: Words, wires: Sequence[Wire], metric: Metric
+) -> Float[Tensor, " word"]:
+    """The metric of corrupted runs in which, over these wires alone, readers read what writers say in the clean run."""
+    return path_patches(model, corrupted, clean, [wires], metric)[0]
+
+
+@torch.no_grad()
+def path_patches(
+    model: Transformer,
+    corrupted: Words,
+    clean: Words,
+    cells: Sequence[Sequence[Wire]],
+    metric: Metric,
+    tell: Told = QUIET,
+) -> Float[Tensor, "cell word"]:
+    """The same for many cells of wires, each alone; all of them go through the model together."""
+    _refuse_unlike(corrupted, clean)
+    wiring, words = Wiring(model), len(clean)
+    at_once, said = max(1, wiring.rows_at_once(clean.shape[1]) // words), wiring.terms(clean)
+    measured: list[Tensor] = []
+    for some in (cells[i : i + at_once] for i in range(0, len(cells), at_once)):
+        cut = torch.stack([wiring.cut(wires) for wires in some]).repeat_interleave(words, dim=0)
+        logits = wiring.run(_tiled(corrupted, len(some)), cut, said.repeat(1, len(some), 1, 1))
+        measured += _measured(metric, logits.view(len(some), words, *logits.shape[1:]))
+        tell(len(measured), len(cells))
+    return torch.stack(measured) if measured else said.new_zeros(0, words)
+
+
+# -- what is measured ----------------------------------------------------------------------------------
+
+
+def logit_difference(answer: Int[Tensor, " word"], other: Int[Tensor, " word"], position: int = -1) -> Metric:
+    """By how much the logit of one answer passes that of another, at a position."""
+
+    def difference(logits: Float[Tensor, "*cell word pos output"]) -> Float[Tensor, "*cell word"]:
+        last = logits[..., position, :]
+        chosen = torch.stack([answer, other], dim=-1).expand(*last.shape[:-1], 2)
+        both = last.gather(-1, chosen)
+        return both[..., 0] - both[..., 1]
+
+    return difference
+
+
+def probability(answer: Int[Tensor, " word"], position: int = -1) -> Metric:
+    """The probability of an answer, at a position."""
+
+    def share(logits: Float[Tensor, "*cell word pos output"]) -> Float[Tensor, "*cell word"]:
+        last = logits[..., position, :].softmax(-1)
+        return last.gather(-1, answer.expand(last.shape[:-1])[..., None])[..., 0]
+
+    return share
+
+
+@torch.no_grad()
+def restored(
+    patched: Float[Tensor, "*cell word"], corrupted: Float[Tensor, " word"], clean: Float[Tensor, " word"]
+) -> Float[Tensor, "*cell"]:
+    """The part of the way from the corrupted to the clean run that patching goes: 0 nothing, 1 all of it."""
+    way: Tensor = (clean - corrupted).mean()
+    if not way.abs() > 1e-9:
+        raise InputError("the clean and the corrupted words have the same answers: there is nothing to restore")
+    return (patched - corrupted).mean(-1) / way

@@ -1,5 +1,0 @@
-"""Measuring: instruments that take the one Transformer and a trace of it, and never ask where it came from."""
-
-from glassformer.measure.heads import HeadScore, score_heads
-
-__all__ = ["HeadScore", "score_heads"]

@@ -1,0 +1,152 @@
+"""Which model is trained: a Transformer, an LSTM, or a recurrent encoder and decoder; of what size, with what parts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, get_args
+
+import torch
+
+from glassformer.errors import InputError, whole_number
+from glassformer.nn import LSTM, Config, LSTMConfig, Transformer
+from glassformer.nn.config import NormPlace
+from glassformer.nn.files import Model
+from glassformer.nn.readers import EncoderDecoder, ReaderConfig
+from glassformer.nn.translator import Translator, TranslatorConfig
+from glassformer.training.objectives import END, Reading
+from glassformer.training.tasks import Task
+from glassformer.training.transductions import Transduction
+
+KINDS: Final = ("transformer", "lstm", "rnn")
+LSTM_EMBEDDING: Final = 64
+USUAL_HEADS: Final = 4
+STARTS: Final = ("small", "kept")
+RECURRENT: Final = ("cell", "place", "feeding", "intra")
+FOREIGN: Final = {
+    "transformer": RECURRENT,
+    "lstm": (*RECURRENT, "score", "window", "groups", "skip", "start"),
+    "rnn": ("norm", "norm_place", "skip", "start"),
+}
+"""Parts that models of a kind do not have."""
+LARGEST: Final = {"layers": 1000, "width": 2**16, "heads": 2**16, "mlp": 2**20, "context": 2**24}
+"""The sizes of models, and how large they may be: more is a mistake."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A model's sizes and parts. An LSTM, and an encoder and decoder (rnn), has hidden vectors of this width.
+
+    A Transformer has GELU and layer norms, by default before attention and MLP, as GPT-2. `context` leaves room for
+    words longer than those of the task. Scores, windows, and groups of heads that share keys are those of
+    `lineage.scores`; what only a Transformer has, or only an rnn, is overlooked by the other.
+    """
+
+    kind: str = "transformer"
+    layers: int = 2
+    width: int = 64
+    heads: int | None = None
+    """If not told, 4 of a Transformer, 1 of an rnn."""
+    mlp: int | None = None
+    positions: str = "learned"
+    norm: str = "layer"
+    norm_place: str = "pre"
+    context: int | None = None
+    score: str | None = None
+    """If not told, scaled dot products of a Transformer, additive of an rnn."""
+    window: str = "global"
+    groups: int | None = None
+    skip: str = "residual"
+    start: str = "small"
+    """How a Transformer's weights begin: small, as GPT-2's, or so that the size of what they multiply is kept."""
+    cell: str = "gru"
+    place: str = "after"
+    feeding: bool = False
+    intra: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"a model is one of {', '.join(KINDS)}; not {self.kind!r}")
+        for name, most in LARGEST.items():
+            value = getattr(self, name)
+            optional = name in ("heads", "mlp", "context")
+            if not (optional and value is None) and whole_number(value, name, least=1) > most:
+                raise InputError(f"{name} is at most {most:,}, not {value:,}")
+        for name in FOREIGN[self.kind]:
+            if getattr(self, name) != Architecture.__dataclass_fields__[name].default:
+                raise InputError(f"a model of the kind {self.kind} has no {name.replace('_', ' ')} to choose")
+        if self.start not in STARTS:
+            raise InputError(f"weights start {' or '.join(STARTS)}; not {self.start!r}")
+        if self.norm_place not in get_args(NormPlace):
+            raise InputError(f"norms are placed {' or '.join(get_args(NormPlace))}; not {self.norm_place!r}")
+        if self.kind == "transformer" and self.width % (self.heads or USUAL_HEADS):
+            raise InputError(f"width {self.width} does not divide into {self.heads or USUAL_HEADS} heads")
+
+    def model(self, task: Task, seed: int) -> Model:
+        """A fresh model for a task; the same seed gives the same weights."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if self.kind == "lstm":
+                return LSTM(LSTMConfig(task.vocab, task.outputs, LSTM_EMBEDDING, self.width, self.layers))
+            if self.kind == "rnn":
+                return EncoderDecoder(self.reader(task))
+            translates = isinstance(task, Reading) and task.objective == "mt"
+            made = Translator(self.translator(task)) if translates else Transformer(self.config(task))  # type: ignore[arg-type]
+            if self.start == "kept":
+                for part in (made.encoder, made.decoder) if isinstance(made, Translator) else (made,):
+                    part.initialise(keeping=True)
+            return made
+
+    def config(self, task: Task) -> Config:
+        """The shape of a Transformer for a task."""
+        context = max(task.context, self.context or 0)
+        return Config.uniform(
+            vocab=task.vocab,
+            outputs=task.outputs,
+            context=context,
+            layers=self.layers,
+            width=self.width,
+            heads=self.heads or USUAL_HEADS,
+            groups=self.groups,
+            mlp=self.mlp,
+            positions=self.positions,
+            causal=not isinstance(task, Reading) or task.causal,
+            norm=self.norm,
+            norm_place=self.norm_place,
+            activation="gelu",
+            skip=self.skip,
+            score="dot" if self.score in (None, "scaled dot") else self.score,
+            scaled=self.score in (None, "scaled dot"),
+            window=self.window,
+        )
+
+    def reader(self, task: Task) -> ReaderConfig:
+        """The shape of an encoder and decoder for a task."""
+        translates = isinstance(task, Reading) and task.objective == "mt"
+        if not isinstance(task, Transduction) and not translates:
+            raise InputError("a recurrent encoder and decoder changes one sequence into another: that is no such task")
+        return ReaderConfig(
+            vocab=task.vocab,
+            outputs=task.outputs,
+            context=max(task.context, self.context or 0),
+            separator=task.separator if isinstance(task, Transduction) else END,
+            width=self.width,
+            score=self.score or "additive",
+            window=self.window,
+            heads=self.heads or 1,
+            groups=self.groups,
+            cell=self.cell,
+            place=self.place,
+            feeding=self.feeding,
+            intra=self.intra,
+        )
+
+    def translator(self, task: Reading) -> TranslatorConfig:
+        """The shape of an encoder like the Transformers of other objectives, and a decoder like it, but causal."""
+        alike = self.config(task)
+        sentence, _ = task.text.longest
+        encoder = replace(alike, outputs=self.width, context=max(sentence, alike.context - task.context + sentence))
+        return TranslatorConfig(encoder, replace(alike, causal=True), END)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values, with the number of heads that is meant."""
+        return {**asdict(self), "heads": self.heads or (1 if self.kind == "rnn" else USUAL_HEADS)}

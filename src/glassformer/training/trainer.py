@@ -1,0 +1,439 @@
+"""Training: AdamW with warm-up and cosine, on batches that depend on nothing but seed and step.
+
+A run may have a folder:
+
+    run.json                 what is trained, and how
+    metrics.jsonl            one line for each evaluation
+    checkpoint.safetensors   weights and moments of the latest checkpoint, with its step; replaced in one piece
+    model/                   the trained model, when the run has ended
+
+All that a step depends on is in the checkpoint, so a run that was killed goes on to the same weights, bit for bit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import safetensors.torch
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from glassformer.atomic import write_atomically
+from glassformer.automata import formats
+from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.nn import Transformer, files
+from glassformer.nn.config import ADDED_POSITIONS
+from glassformer.nn.files import Model
+from glassformer.nn.scores import Told
+from glassformer.training.architecture import Architecture
+from glassformer.training.batch import NOT_ASKED, Batch
+from glassformer.training.evaluation import Score, evaluate
+from glassformer.training.objectives import Reading
+from glassformer.training.tasks import Following, Task, task_to_json
+from glassformer.wording import listed
+
+FORMAT: Final = "glassformer run, version 1"
+LEARNED: Final = 0.99
+"""The part of the answers that is right when something counts as learned."""
+Progress: TypeAlias = Callable[[int, float, float | None], None]
+"""Is told the step, the loss, and the latest accuracy."""
+
+
+class DivergedError(Exception):
+    """A number that is none: training has gone wrong, and going on would only hide it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is trained."""
+
+    steps: int = 1000
+    batch: int = 64
+    learning_rate: float = 1e-3
+    warmup: int = 50
+    weight_decay: float = 1e-4
+    clip: float = 1.0
+    seed: int = 0
+    shifted: bool = False
+    """Whether the words of a step begin at a random position of a longer context (by default twice as long)."""
+    evaluate_every: int = 200
+    evaluation_words: int = 256
+    checkpoint_seconds: float = 30.0
+    threads: int = 1
+    """How many threads compute; sums are rounded in another order with another number of them."""
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("steps", 1, 10**12),
+            ("batch", 1, 10**7),
+            ("warmup", 0, 10**12),
+            ("seed", 0, 2**63 - 1),
+            ("evaluate_every", 1, 10**12),
+            ("evaluation_words", 1, 10**8),
+            ("threads", 1, 1024),
+        ):
+            if whole_number(getattr(self, name), name.replace("_", " "), least) > most:
+                raise InputError(f"{name.replace('_', ' ')} is at most {most:,}, not {getattr(self, name):,}")
+        for name in ("learning_rate", "clip", "weight_decay", "checkpoint_seconds"):
+            finite_number(getattr(self, name), name.replace("_", " "), least=0)
+        for name in ("learning_rate", "clip"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name.replace('_', ' ')} must be above 0, not {getattr(self, name)!r}")
+        if not isinstance(self.shifted, bool):
+            raise InputError(f"shifted is true or false, not {self.shifted!r}")
+
+    def rate(self, step: int) -> float:
+        """Linear warm-up, then a cosine down to a tenth."""
+        if step < self.warmup:
+            return self.learning_rate * (step + 1) / self.warmup
+        done = (step - self.warmup) / max(1, self.steps - self.warmup)
+        return self.learning_rate * (0.55 + 0.45 * math.cos(math.pi * done))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that was trained, and how that went."""
+
+    model: Model
+    score: Score
+    tests: dict[str, Score]
+    loss: float
+    steps: int
+    tokens_per_second: float
+    seconds: float = 0.0
+    """Spent on steps, not on evaluations."""
+    reached: int | None = None
+    """The step of the first evaluation at which LEARNED of the answers were right."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What scripts rely on."""
+        return {
+            "accuracy": self.score.accuracy,
+            "whole_words": self.score.whole_words,
+            "tests": {name: score.accuracy for name, score in self.tests.items()},
+            "loss": self.loss,
+            "steps": self.steps,
+            "tokens_per_second": self.tokens_per_second,
+            "seconds": self.seconds,
+            "reached": self.reached,
+        }
+
+
+def train(
+    task: Task,
+    architecture: Architecture | None = None,
+    settings: Settings | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    tests: Mapping[str, Task] | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train a model on a task, and keep the run in a folder if one is given.
+
+    With `resume` a run that is there goes on from its latest checkpoint. `tests` are further tasks, of other lengths or
+    other letters, on which the model is evaluated by name; room for them is made from the beginning. An interrupt is
+    heeded after the step that it falls into, with a checkpoint; a second one at once, without.
+    """
+    run = _Run(task, architecture or Architecture(), settings or Settings(), tests or {}, progress)
+    if folder is not None:
+        run.keep(Path(folder), resume)
+    before = torch.get_num_threads()
+    torch.set_num_threads(run.settings.threads)
+    try:
+        with _interrupts_noted() as interrupted:
+            return run.to_the_end(interrupted)
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _interrupts_noted() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event, and only the second one interrupts; where interrupts do not come, or are ignored, none."""
+    noted = threading.Event()
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        yield noted
+        return
+
+    def note(number: int, frame: object) -> None:
+        if noted.is_set():
+            raise KeyboardInterrupt
+        noted.set()
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Run:
+    """One training, from wherever it stands."""
+
+    def __init__(
+        self,
+        task: Task,
+        architecture: Architecture,
+        settings: Settings,
+        tests: Mapping[str, Task],
+        progress: Progress | None,
+    ) -> None:
+        if settings.shifted and (architecture.kind != "transformer" or architecture.positions not in ADDED_POSITIONS):
+            raise InputError(
+                "words can begin at other positions only where positions are added: learned or sinusoidal ones"
+            )
+        asked = architecture.context or (2 * task.context if settings.shifted else 0)
+        room = max(asked, *(each.context for each in (task, *tests.values())))
+        self.task, self.architecture, self.settings = task, replace(architecture, context=room), settings
+        self.tests, self.progress = dict(tests), progress
+        self.model = self.architecture.model(task, settings.seed)
+        self.names = [name for name, weights in self.model.named_parameters() if weights.requires_grad]
+        self.weights = [weights for weights in self.model.parameters() if weights.requires_grad]
+        self.optimiser = torch.optim.AdamW(
+            self.weights, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
+        )
+        self.step, self.tokens, self.loss, self.seconds = 0, 0, math.nan, 0.0
+        self.reached: int | None = None
+        self.score: Score | None = None
+        self.last_scores: tuple[Score, dict[str, Score]] | None = None
+        self.folder: Path | None = None
+        self.saved = time.monotonic()
+
+    # -- the steps -------------------------------------------------------------------------------------
+
+    def to_the_end(self, interrupted: threading.Event) -> Trained:
+        """All steps that are left."""
+        while self.step < self.settings.steps:
+            begin = time.perf_counter()
+            self.learn()
+            self.seconds += time.perf_counter() - begin
+            if self.step % self.settings.evaluate_every == 0 or self.step == self.settings.steps:
+                self.evaluate()
+            if interrupted.is_set() or time.monotonic() - self.saved >= self.settings.checkpoint_seconds:
+                self.save()
+            if interrupted.is_set():
+                raise KeyboardInterrupt
+            if self.progress:
+                self.progress(self.step, self.loss, self.score.accuracy if self.score else None)
+        self.save()
+        score, tests = self.last_scores or self.scores()
+        how = (self.loss, self.step, self.speed(), self.seconds, self.reached)
+        trained = Trained(self.model.eval(), score, tests, *how)
+        self.finish(trained)
+        return trained
+
+    def learn(self) -> None:
+        """One step."""
+        rng = np.random.default_rng([self.settings.seed, self.step])
+        batch = self.task.batch(rng, self.settings.batch)
+        self.tokens += batch.tokens.numel()
+        loss = self.loss_of(batch, rng)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
+        self.loss = float(loss.detach())
+        if not math.isfinite(self.loss) or not math.isfinite(float(norm)):
+            raise DivergedError(self.where_it_went_wrong(batch))
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.settings.rate(self.step)
+        self.optimiser.step()
+        self.step += 1
+
+    def loss_of(self, batch: Batch, rng: np.random.Generator) -> Float[Tensor, ""]:
+        """The mean cross-entropy where something is asked, and what scores have to add."""
+        told = Told(torch.Generator().manual_seed((self.settings.seed * 2**32 + self.step) % 2**63))
+        if self.settings.shifted and isinstance(self.model, Transformer):
+            room = self.model.config.context - batch.tokens.shape[1]
+            vectors = self.model.read(batch.tokens, first=int(rng.integers(0, room + 1)), told=told)
+        else:
+            vectors = self.model.read(batch.tokens, told=told)
+        asked = batch.targets != NOT_ASKED
+        logits = self.model.unembed(vectors[asked][None])[0]
+        losses = F.cross_entropy(logits, batch.targets[asked], reduction="none")
+        mean = losses.sum() / max(len(logits), 1)
+        if not told.says_something:
+            return mean
+        return mean + told.loss(torch.zeros_like(vectors[..., 0]).masked_scatter(asked, losses), len(losses))
+
+    def where_it_went_wrong(self, batch: Batch) -> str:
+        """The step, and the first part of the model that holds a number that is none."""
+        said = f"step {self.step}: the loss is {self.loss:g}"
+        for name, weights in zip(self.names, self.weights, strict=True):
+            if not torch.isfinite(weights).all():
+                return f"{said}; the weights {name} are not finite"
+        if isinstance(self.model, Transformer):
+            for name, value in self.model.trace(batch.tokens).items():
+                if not name.endswith("hook_attn_scores") and not torch.isfinite(value).all():  # a mask is −∞
+                    return f"{said}; the first activation that is not finite is {name}"
+        for name, weights in zip(self.names, self.weights, strict=True):
+            if weights.grad is not None and not torch.isfinite(weights.grad).all():
+                return f"{said}; the gradient of {name} is not finite"
+        return f"{said}; a smaller learning rate may help"
+
+    def evaluate(self) -> None:
+        """How good it is now, here and on the tests."""
+        self.score, tests = self.last_scores = self.scores()
+        if self.reached is None and self.score.accuracy >= LEARNED:
+            self.reached = self.step
+        line = {
+            "step": self.step,
+            "loss": self.loss,
+            **asdict(self.score),
+            "tests": {name: score.accuracy for name, score in tests.items()},
+            "learning_rate": self.settings.rate(self.step - 1),
+            "tokens_per_second": self.speed(),
+        }
+        if self.folder:
+            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+    def scores(self) -> tuple[Score, dict[str, Score]]:
+        """The score on the task, and on each test."""
+        words, seed = self.settings.evaluation_words, self.settings.seed
+        tests = {name: evaluate(self.model, task, words, seed) for name, task in self.tests.items()}
+        return evaluate(self.model, self.task, words, seed), tests
+
+    def speed(self) -> float:
+        """Tokens learned from in a second."""
+        return self.tokens / max(self.seconds, 1e-9)
+
+    # -- the folder ------------------------------------------------------------------------------------
+
+    def described(self) -> dict[str, Any]:
+        """What is trained and how, as plain values."""
+        return {
+            "format": FORMAT,
+            "task": task_to_json(self.task),
+            "architecture": self.architecture.to_json(),
+            "settings": asdict(self.settings),
+            "tests": {name: task_to_json(task) for name, task in self.tests.items()},
+        }
+
+    def keep(self, folder: Path, resume: bool) -> None:
+        """Use a folder: a new one, or, to resume, one that holds the same run."""
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is a file: choose a folder")
+        there = (folder / "run.json").exists()
+        if there and not resume:
+            raise InputError(f"{folder} holds a run already: resume it, or choose another folder")
+        if folder.exists() and not there and any(folder.iterdir()):
+            raise InputError(f"{folder} exists and is not a run: choose another folder")
+        self.folder = folder
+        if there:
+            _refuse_differences(files.read_json(folder / "run.json"), self.described(), folder)
+            self.restore(folder / "checkpoint.safetensors")
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+        write_atomically(folder / "run.json", files.to_json(self.described()).encode())
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        if self.folder is None:
+            return
+        tensors = {f"weights.{name}": value for name, value in self.model.state_dict().items()}
+        for name, weights in zip(self.names, self.weights, strict=True):
+            for key, value in self.optimiser.state[weights].items():
+                tensors[f"{key}.{name}"] = value
+        log = self.folder / "metrics.jsonl"
+        told = {
+            "step": self.step,
+            "tokens": self.tokens,
+            "loss": self.loss,
+            "seconds": self.seconds,
+            "reached": self.reached,
+            "score": asdict(self.score) if self.score else None,
+            "metrics": log.stat().st_size if log.exists() else 0,
+        }
+        data = safetensors.torch.save(
+            {name: value.contiguous() for name, value in tensors.items()}, metadata={"run": json.dumps(told)}
+        )
+        write_atomically(self.folder / "checkpoint.safetensors", data)
+        self.saved = time.monotonic()
+
+    def restore(self, path: Path) -> None:
+        """Go back to the latest checkpoint; what the log says of later steps is forgotten."""
+        log = path.with_name("metrics.jsonl")
+        if not path.exists():
+            log.unlink(missing_ok=True)
+            return
+        try:
+            with safe_open(path, framework="pt") as file:
+                told = json.loads((file.metadata() or {})["run"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            self.model.load_state_dict({n[8:]: value for n, value in tensors.items() if n.startswith("weights.")})
+            for name, weights in zip(self.names, self.weights, strict=True):
+                kept = {key: tensors.get(f"{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
+                moved = told["step"] and any(value is not None for value in kept.values())
+                self.optimiser.state[weights] = {key: tensors[f"{key}.{name}"] for key in kept} if moved else {}
+            self.step = whole_number(told["step"], "the step", least=0)
+            self.tokens = whole_number(told.get("tokens", 0), "the number of tokens", least=0)
+            self.loss, self.seconds = float(told["loss"]), float(told["seconds"])
+            reached = told.get("reached")
+            self.reached = None if reached is None else whole_number(reached, "the step it was learned at", least=1)
+            self.score = Score(**told["score"]) if told["score"] else None
+            logged = whole_number(told["metrics"], "the length of the log", least=0)
+        except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError, OSError) as error:
+            raise InputError(f"{path} is not a checkpoint of this run: {error}") from None
+        if log.exists() and log.stat().st_size > logged:
+            os.truncate(log, logged)
+
+    def finish(self, trained: Trained) -> None:
+        """Leave the model behind."""
+        if self.folder is None:
+            return
+        documents = {"training.json": files.to_json({**self.described(), "result": trained.to_json()})}
+        if isinstance(self.task, Following):
+            documents["machine.json"] = formats.dumps(self.task.machine, "json")
+        if isinstance(self.task, Reading):
+            documents["tokenizer.json"] = self.task.text.tokeniser.to_str()
+        files.save(self.folder / "model", self.model, documents)
+
+
+def model_of(folder: Path) -> Path:
+    """The folder of a model: this one, or that of a run that has ended."""
+    place = folder / "model" if (folder / "run.json").exists() else folder
+    if place != folder and not place.exists():
+        raise InputError(
+            f"the run in {folder} has not ended yet: give the command that began it again, `train` with --resume"
+        )
+    runs = sorted(run.parent.name for run in folder.glob("*/run.json")) if place == folder else []
+    if runs and not (folder / "config.json").exists():
+        raise InputError(f"{folder} is not a model folder but holds the runs {listed(runs)}: name one of them")
+    return place
+
+
+def _refuse_differences(there: Any, now: dict[str, Any], folder: Path) -> None:
+    """A run can only be resumed as it was begun."""
+    if not isinstance(there, dict) or there.get("format") != FORMAT:
+        raise InputError(f"{folder}/run.json is not that of a {FORMAT}")
+    usual = {"architecture": Architecture().to_json(), "settings": asdict(Settings())}
+    for part in ("task", "tests", "architecture", "settings"):
+        begun = there.get(part)
+        if not isinstance(begun, dict):
+            raise InputError(f"{folder}/run.json does not say with what {part} the run was begun")
+        for key in sorted({*begun, *now[part]}):
+            was, asked = begun.get(key, usual.get(part, {}).get(key)), now[part].get(key)
+            if was != asked and key != "checkpoint_seconds":
+                raise InputError(f"{folder} was begun with another {key} ({_short(was)}, now {_short(asked)})")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 60 else text[:59] + "…"

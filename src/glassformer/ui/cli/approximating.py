@@ -1,0 +1,127 @@
+"""The command that compiles a continuous function of sequences."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+
+from glassformer.atomic import write_atomically
+from glassformer.errors import InputError
+from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+
+if TYPE_CHECKING:
+    from glassformer.compiler.constructions.universal import Approximation, Plan
+
+
+@app.command()
+def approximate(
+    name: Annotated[str, typer.Argument(help="centre, mix, gate, sort, shift, prefix-sum or reverse.")],
+    d: Annotated[int, typer.Option("--d", min=1, max=64, help="Rows of a column.")] = 1,
+    n: Annotated[int, typer.Option("--n", min=1, max=64, help="Columns of a sequence.")] = 2,
+    delta: Annotated[str | None, typer.Option(help="Side of a cell: 1/2, 1/4, 1/8, …; default: 1/4.")] = None,
+    epsilon: Annotated[float | None, typer.Option(min=0, help="Choose δ so that f̄ is this close to f.")] = None,
+    positions: Annotated[
+        bool | None, typer.Option(help="Whether columns know where they stand; default: if order matters.")
+    ] = None,
+    p: Annotated[float, typer.Option("--p", min=1, max=16, help="The p of the distance d_p.")] = 2.0,
+    samples: Annotated[int, typer.Option(min=2, max=1_000_000, help="Sequences to measure on.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of these sequences.")] = 0,
+    most_blocks: Annotated[int, typer.Option(min=1, help="Refuse to build more blocks than this.")] = 200_000,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the stages and their errors along a line, as SVG.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Keep the model there (up to 1,000 blocks).")
+    ] = None,
+    only_plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build a transformer of blocks (2 heads of width 1, 4 ReLUs) that is close to a function of sequences."""
+    from glassformer.compiler.constructions.universal import approximate as build
+    from glassformer.compiler.constructions.universal import plan, plan_for
+    from glassformer.compiler.constructions.universal.approximation import check_single, needs_positions
+    from glassformer.compiler.constructions.universal.functions import function_of
+
+    if delta is not None and epsilon is not None:
+        raise InputError("give --delta, or --epsilon to have it chosen; not both")
+    if epsilon is not None:
+        planned = plan_for(name, d, n, epsilon, positions, p, most_blocks)
+    else:
+        with_positions = needs_positions(function_of(name, d, n), d, n, positions)
+        planned = plan(d, n, side("1/4" if delta is None else delta), with_positions, most_blocks)
+    if only_plan:
+        return print_json(planned.to_json()) if as_json else print_plan(name, planned)
+    if plot is not None and not plot.resolve().parent.is_dir():
+        raise InputError(f"{plot} cannot be written: there is no folder {plot.resolve().parent}")
+    if folder is not None and not planned.refusal:
+        check_single(planned.blocks)
+    with progress_bar("running blocks") as advance:
+        built = build(name, d, n, planned.delta, planned.positions, p, samples, seed, most_blocks, advance)
+    told = built.certificate
+    if plot is not None:
+        from glassformer.documents.approximation.stages import draw
+
+        write_atomically(plot, draw(built, name).encode())
+    if folder is not None:
+        built.save(folder)
+    if as_json:
+        print_json(told.to_json())
+    else:
+        print_approximation(name, built, samples)
+    if not told.holds:
+        err.print("glassformer: a check failed")
+        raise typer.Exit(1)
+    return None
+
+
+def print_plan(name: str, planned: Plan) -> None:
+    """What it would take, as a table."""
+    table = table_of(title=f"{name}, planned", show_header=False, box=box.SIMPLE)
+    for key, value in planned.to_json().items():
+        table.add_row(key, f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+    out.print(table)
+
+
+def print_approximation(name: str, built: Approximation, samples: int) -> None:
+    """What was built, part by part, and how near it is."""
+    told = built.certificate
+    table = table_of(
+        title=f"{name}, d = {told.d}, n = {told.n}, δ = {Fraction(told.delta)}", show_header=False, box=box.SIMPLE
+    )
+    table.add_row(
+        "blocks", f"{told.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {told.formula_blocks:,})"
+    )
+    for part, layers in built.proof.parts.items():
+        table.add_row(f"  {part}", f"{len(layers):,}")
+    table.add_row("parameters", f"{told.parameters:,}")
+    table.add_row(
+        "positions",
+        "yes" if told.positions else "no" + ": sequences with two columns in a cell become 0" * (told.n > 1),
+    )
+    table.add_row(
+        "contextual", f"{'yes' if told.contextual else 'NO'}: the ids of all columns of the grid, {told.bits} bits"
+    )
+    tried, there = told.grid_tried, told.grid_sequences
+    where = f"on all {there:,} sequences" if tried == there else f"on {tried:,} of {there:,} sequences"
+    table.add_row(
+        "on the grid", f"|g − f̄| ≤ {told.grid_error:.1e}, with hardmax {told.modified_grid_error:.1e}, {where}"
+    )
+    table.add_row(
+        "distance", f"d_{told.p:g}(f, g) = {told.distance:.4f} ± {told.distance_error:.4f} on {samples:,} sequences"
+    )
+    table.add_row(
+        "  of it", f"d_{told.p:g}(f, f̄) = {told.constant_distance:.4f}; the ramps add at most {told.tail:.1e}"
+    )
+    out.print(table)
+
+
+def side(text: str) -> float:
+    """A fraction as 1/4 or 0.25."""
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise InputError(f"δ is a number as 1/4 or 0.25, not {text!r}") from None

@@ -1,0 +1,144 @@
+"""The command that runs what the source documents claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glassformer.atomic import write_atomically
+from glassformer.errors import InputError
+from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.wording import counted
+
+if TYPE_CHECKING:
+    from glassformer.documents import Claim, Kept, Outcome
+
+
+@app.command()
+def claims(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID", help="Which claims; default: all that do not train on text."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Those that take less than 5 minutes together.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also those that train on text: some 25 minutes more. Goes on if interrupted.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="With --all: forget what was measured before, and measure all anew.")
+    ] = False,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", metavar="FILE", help="Keep outcomes in FILE, not in the cache, and go on from there."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write the ledger as a page.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the claims without running them.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run what the source documents claim, and print measured beside claimed; exit 1 if one does not hold."""
+    from glassformer.documents import Kept
+
+    refuse(bool(ids), quick, every, again)
+    for file, option in ((html, "--html"), (keep, "--keep")):
+        refuse_file(file, option, listed)
+    chosen = choose(ids or [], quick, every or listed)
+    if listed:
+        return print_json([{"id": c.id, "claimed": c.claimed} for c in chosen]) if as_json else list_claims(chosen)
+    if quick:
+        longer = ", ".join(claim.id for claim in choose([], False, True) if claim not in chosen)
+        err.print(f"left out, because they take longer: {longer}")
+    elif not (ids or every):
+        err.print("claims on text (S3) take some 25 minutes: --all runs them, too")
+    kept = Kept(keep, again) if every or keep else None
+    outcomes = measure(chosen, kept)
+    if html:
+        write_atomically(html, page_of(outcomes).encode())
+        err.print(f"wrote {html}")
+    if as_json:
+        print_json([outcome.to_json() for outcome in outcomes])
+    else:
+        print_outcomes(outcomes)
+    if not all(outcome.holds for outcome in outcomes):
+        raise typer.Exit(1)
+    return None
+
+
+def refuse(named: bool, quick: bool, every: bool, again: bool) -> None:
+    """What does not go together."""
+    if named + quick + every > 1:
+        raise InputError("give ids, or --quick, or --all; not several of them")
+    if again and not every:
+        raise InputError("--again forgets all outcomes that --all keeps: give it with --all")
+
+
+def refuse_file(file: Path | None, option: str, listed: bool) -> None:
+    """A file that could not be written, or that nothing would be written to, before anything is measured."""
+    if file and listed:
+        raise InputError(f"{option} is for what was measured, and --list measures nothing: leave one of them out")
+    if file and (file.is_dir() or not file.parent.is_dir()):
+        why = "it is a folder" if file.is_dir() else f"there is no folder {file.parent}"
+        raise InputError(f"{file}: cannot be written: {why}")
+
+
+def choose(ids: Sequence[str], quick: bool, every: bool) -> list[Claim]:
+    """Those that are asked for; if none are, all that do not take many minutes."""
+    from glassformer.documents import find
+
+    found = find(ids)
+    if quick:
+        return [claim for claim in found if claim.quick]
+    return [claim for claim in found if ids or every or not claim.slow]
+
+
+def measure(chosen: Sequence[Claim], kept: Kept | None) -> list[Outcome]:
+    """Train what has to be trained, and measure, but for what is kept."""
+    from glassformer.documents import run
+
+    missing = [claim for claim in chosen if kept is None or kept.of(claim) is None]
+    if kept:
+        known = len(chosen) - len(missing)
+        hint = "; --all --again measures all anew" if known else ""
+        err.print(f"{known} of {counted(len(chosen), 'outcome')} kept in {kept.path}{hint}", soft_wrap=True)
+    for prepare in {claim.prepare for claim in missing if claim.prepare}:
+        with progress_bar("training") as advance:
+            prepare(lambda what, count, of: advance(count, of))
+    outcomes: list[Outcome] = []
+    with progress_bar("measuring") as advance:
+        for outcome in run(chosen, kept):
+            outcomes.append(outcome)
+            advance(len(outcomes), len(chosen))
+    return outcomes
+
+
+def page_of(outcomes: Sequence[Outcome]) -> str:
+    """The ledger as a page, which says how many claims there are besides."""
+    from importlib.metadata import version
+
+    from glassformer.documents import DOCUMENTS, find
+    from glassformer.ui.drawing.ledger import Row, draw_ledger
+
+    left = len(find([])) - len(outcomes)
+    others = f"; {counted(left, 'claim')} more can be run, and {'was' if left == 1 else 'were'} not" if left else ""
+    rows = [Row(**outcome.to_json()) for outcome in outcomes]
+    return draw_ledger(rows, DOCUMENTS, f"Glassformer {version('glassformer')}{others}.")
+
+
+def print_outcomes(outcomes: Sequence[Outcome]) -> None:
+    """Measured beside claimed."""
+    table = table_of("claim", "claimed", "measured", "holds", show_lines=True)
+    for outcome in outcomes:
+        table.add_row(outcome.id, outcome.claimed, outcome.measured, "yes" if outcome.holds else "NO")
+    out.print(table)
+
+
+def list_claims(chosen: Sequence[Claim]) -> None:
+    """The ids and what they claim."""
+    table = table_of("claim", "claimed")
+    for claim in chosen:
+        table.add_row(claim.id, claim.claimed)
+    out.print(table)

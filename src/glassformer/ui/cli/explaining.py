@@ -1,0 +1,123 @@
+"""Commands that show everything at once: a report to keep, and a page to play with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from glassformer.atomic import write_atomically
+from glassformer.automata import machine
+from glassformer.errors import InputError
+from glassformer.ui.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar
+from glassformer.wording import counted
+
+REPORT = "report.html"
+
+
+@app.command()
+def explain(
+    spec: Spec,
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the report and both models are kept.")
+    ] = Path("explained"),
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller, in less than a minute.")] = False,
+    language: Annotated[str, typer.Option(help="The report's first language: en or ko; it can be switched.")] = "en",
+    as_json: AsJson = False,
+) -> None:
+    """Classify a machine, build a model for it, train another, compare both, and write one HTML report.
+
+    The report opens from disk without a network. What is done is kept: interrupted, the same command goes on.
+    """
+    from glassformer.ui.explaining import QUICK, STAGES, Scale
+    from glassformer.ui.explaining import explain as stages
+    from glassformer.ui.web.page import report_page
+
+    if language not in ("en", "ko"):
+        raise InputError(f"the page speaks en and ko, not {language!r}")
+    made, found = machine(spec), dict[str, Any]()
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: choose a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def write(unfinished: bool) -> None:
+        values = {**found, "language": language, "unfinished": unfinished}
+        write_atomically(folder / REPORT, report_page(values, f"{spec} · Glassformer").encode())
+
+    with progress_bar("explaining") as advance:
+
+        def tell(stage: str, done: int, of: int) -> None:
+            advance(int(1000 * (STAGES.index(stage) + done / of)), 1000 * len(STAGES), f": {stage}")
+
+        for known in stages(made, spec, folder, QUICK if quick else Scale(), tell):
+            found |= known
+            write(unfinished=True)
+    write(unfinished=False)
+    if as_json:
+        return print_json(summary(found, folder))
+    for line in in_words(found):
+        out.print(line)
+    err.print(f"wrote {folder / REPORT}")
+    return None
+
+
+def summary(found: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What scripts may want."""
+    built = {key: found["built"][key] for key in ("theorem", "method", "layers", "exact_length", "parameters")}
+    return {
+        "report": str(folder / REPORT),
+        "complexity": found["classified"]["complexity"],
+        "built": built,
+        "verified": found["verified"],
+        "trained": {key: found["trained"][key] for key in ("accuracy", "steps")} if "trained" in found else None,
+        "breaks": found["breaks"]["accuracy"] if "breaks" in found else None,
+    }
+
+
+def in_words(found: dict[str, Any]) -> list[str]:
+    """The report in a few lines."""
+    built, verified = found["built"], found["verified"]
+    lines = [
+        f"{found['machine']['spec']}: {found['classified']['complexity'] or 'class not decided'}",
+        f"built: {built['theorem']}; {counted(built['layers'], 'layer')}, exact up to {built['exact_length']} letters, "
+        f"{verified['wrong']} of {verified['positions']:,} states wrong",
+    ]
+    if "trained" in found:
+        told = found["breaks"]["accuracy"]
+        tests = ", ".join(f"{name} {told['trained'][name]:.1%} / {told['built'][name]:.1%}" for name in told["built"])
+        lines.append(f"trained, beside built: {tests}")
+    else:
+        lines.append("nothing was trained: every state has the same answer")
+    return lines
+
+
+@app.command()
+def serve(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Figures and studies in it, and in its folders, are shown.")
+    ] = Path("."),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is; 0: any that is free.")] = 8765,
+) -> None:
+    """Serve the live page to this machine alone: choose a machine, type a word, step, silence heads, compare.
+
+    What evolve, superposition and lineage left in the folder is drawn, and small functions are approximated. Notebooks
+    have the same views: glassformer.ui.notebook.explore.
+    """
+    import socket
+
+    from glassformer.ui.web.server import serve as run
+
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}")
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise InputError(
+                f"port {port} cannot be used: {error.strerror}; another one, --port N, may be free"
+            ) from None
+        port = tried.getsockname()[1]
+    err.print(f"http://127.0.0.1:{port}/ (Ctrl-C ends it)")
+    run(folder, port)

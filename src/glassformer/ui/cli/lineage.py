@@ -1,0 +1,189 @@
+"""The command that sets every attention that led here beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.atomic import write_atomically
+from glassformer.errors import InputError
+from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+
+if TYPE_CHECKING:
+    from glassformer.documents.lineage.family import Family
+    from glassformer.documents.lineage.skips import Skips
+    from glassformer.documents.lineage.translating import Plan, Translating
+    from glassformer.documents.verdict import Verdict
+    from glassformer.training.store import Row as Trial
+
+
+@app.command()
+def lineage(
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where results, models and figures are kept.")
+    ] = Path("lineage"),
+    text: Annotated[
+        str, typer.Option(help="Parallel text to translate: a file, the name of a corpus, or none.")
+    ] = "help-en-de",
+    quick: Annotated[bool, typer.Option("--quick", help="A few members, one seed; nothing is translated.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Every member on every task, not eight of them; goes on from the usual run.")
+    ] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the family with its formulas, and train nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train every attention that led to the Transformer on the same tasks, with equal parameters, and compare.
+
+    Copy, reverse, sort, recall, fetch two things, dates; stacks with and without skip connections; English to German
+    with attention and without. What is done is kept: the same command goes on where it was stopped.
+    """
+    from glassformer.documents.lineage import aligned, skips, translating
+    from glassformer.documents.lineage import family as bench
+    from glassformer.nn.files import to_json
+    from glassformer.training.cluster import cores
+
+    if listed:
+        return list_family(as_json)
+    if quick and full:
+        raise InputError("--quick and --full ask for less and for more: choose one")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: choose a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    translation = None if quick or text == "none" else brought(text)
+    plan = bench.QUICK if quick else bench.FULL if full else bench.LAPTOP
+    with trials_bar("the family ") as watch:
+        family = bench.family(plan, folder, cores(), watch)
+    with trials_bar("skips      ") as watch:
+        stacked = skips.skips(skips.QUICK if quick else skips.Plan(), folder / "skips.sqlite", cores(), watch)
+    with trials_bar("dates      ") as watch:
+        dates = aligned.draw_dates(folder, 200 if quick else 400, cores(), watch)
+    read = None
+    if translation is not None:
+        with trials_bar("translating") as watch:
+            read = translating.translating(translation, folder, cores(), watch)
+    verdicts = [*family.verdicts(), *skips.verdicts(stacked), *(translating.verdicts(read) if read else [])]
+    found = {
+        "quick": quick,
+        "family": family.to_json(),
+        "by_distance": family.by_distance,
+        "skips": stacked.to_json(),
+        "translating": read.to_json() if read else None,
+        "verdicts": [vars(verdict) for verdict in verdicts],
+    }
+    figures = {"family": family.draw(), "steps": family.draw_steps(), "seconds": family.draw_seconds()}
+    figures |= {"members": family.draw_members(), "distance": family.draw_distance(), "skips": stacked.draw()}
+    figures |= {"dates": dates, "reverse": aligned.draw_reverse(plan, folder)}
+    figures |= {"bleu": read.draw()} if read else {}
+    write_atomically(folder / "lineage.json", to_json(found).encode())
+    for name, svg in figures.items():
+        write_atomically(folder / f"{name}.svg", svg.encode())
+    if as_json:
+        return print_json(found)
+    print_family(family)
+    print_skips(stacked)
+    if read:
+        print_translating(read)
+    print_verdicts(verdicts)
+    err.print(f"wrote {', '.join(f'{name}.svg' for name in figures)} in {folder}")
+    return None
+
+
+def brought(text: str) -> Plan | None:
+    """What is to be translated; a corpus that cannot be brought is said, and the rest is done without."""
+    from glassformer.documents.lineage.translating import Plan, check
+    from glassformer.training import fetching
+
+    try:
+        if text in fetching.SOURCES:
+            fetching.fetch(text)
+    except InputError as error:
+        err.print(f"nothing is translated: {error}")
+        return None
+    plan = Plan(text)
+    check(plan)
+    return plan
+
+
+@contextmanager
+def trials_bar(what: str) -> Iterator[Callable[[list[Trial]], None]]:
+    """How many steps of all trials are done."""
+    with progress_bar(what) as advance:
+
+        def watch(trials: list[Trial]) -> None:
+            steps = [int(trial.settings["training"]["steps"]) for trial in trials]
+            ended = [trial.status in ("done", "failed") for trial in trials]
+            made = [of if end else trial.steps for trial, of, end in zip(trials, steps, ended, strict=True)]
+            advance(sum(made), sum(steps))
+
+        yield watch
+
+
+def list_family(as_json: bool) -> None:
+    """Names, sources and formulas."""
+    from glassformer.nn.scores import FAMILY, WINDOWS, MultiHead
+
+    windows = {name: part for name, part in WINDOWS.items() if part is not None}
+    parts: dict[str, Any] = {**FAMILY, **windows, "multi-head": MultiHead}
+    given = {name: f"score={name}" for name in FAMILY} | {name: f"window={name}" for name in windows}
+    given |= {"multi-head": "heads=4, groups=2", "rotary": "score=rotary, positions=rotary in a Transformer"}
+    given["alibi"] = "score=alibi, positions=alibi in a Transformer"
+    rows = [(name, part.source, (part.__doc__ or "").split("\n")[0], given[name]) for name, part in parts.items()]
+    if as_json:
+        keys = ("name", "source", "formula", "part")
+        return print_json([dict(zip(keys, row, strict=True)) for row in rows])
+    table = table_of("member", "source", "formula", "as a part of a model")
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
+    return None
+
+
+def print_family(family: Family) -> None:
+    """A table for each task: the median of seeds, how far they are apart, and the step at which 99 % were right."""
+    from glassformer.documents.lineage.family import BLOCK, RNN
+
+    for host, task in dict.fromkeys((host, task) for host, task, _ in family.rows):
+        rows = family.of(host, task)
+        tests = list(next(iter(rows.values())).tests)
+        where = {RNN: "in a recurrent reader", BLOCK: "in the block of a Transformer"}[host]
+        one_answer = all(row.whole == row.accuracy for row in rows.values())
+        columns = ("member", "right", "apart", *([] if one_answer else ["whole"]), *tests, "99 % at", "s")
+        table = table_of(*columns, title=f"{task}, {where}")
+        for name, row in rows.items():
+            whole = [] if one_answer else [row.whole]
+            right = [f"{value:.3f}" for value in (row.accuracy, row.spread, *whole, *row.tests.values())]
+            table.add_row(name, *right, "" if row.reached is None else str(row.reached), f"{row.seconds:.1f}")
+        out.print(table)
+
+
+def print_skips(stacked: Skips) -> None:
+    """Accuracy by depth, and the gradient of the first layer beside that of the last."""
+    depths = list(next(iter(stacked.accuracies.values())))
+    table = table_of("skips", *(f"{depth} layers" for depth in depths), "gradient, first : last layer")
+    for kind, by_depth in stacked.accuracies.items():
+        first, *_, last = stacked.gradients[kind]
+        table.add_row(kind, *(f"{value:.3f}" for value in by_depth.values()), f"{first / max(last, 1e-30):.2g}")
+    out.print(table)
+
+
+def print_translating(read: Translating) -> None:
+    """BLEU by length, and what was said of some sentences."""
+    lengths = list(next(iter(read.bleu.values())))
+    table = table_of("BLEU", *(f"up to {most} tokens" for most in lengths))
+    for score, by_length in read.bleu.items():
+        table.add_row(score, *(f"{value:.1f}" for value in by_length.values()))
+    out.print(table)
+
+
+def print_verdicts(verdicts: list[Verdict]) -> None:
+    """The story, sentence by sentence."""
+    table = table_of("the story says", "here", "so?", show_lines=True)
+    for verdict in verdicts:
+        table.add_row(verdict.claim, verdict.said, "yes" if verdict.holds else "no")
+    out.print(table)

@@ -1,0 +1,158 @@
+"""Commands about machines: what there is, what one is made of, and files of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from glassformer.algebra.limits import Limits
+from glassformer.atomic import write_atomically
+from glassformer.automata import Machine, formats, machine
+from glassformer.automata.spec import signature
+from glassformer.automata.zoo import ZOO
+from glassformer.errors import InputError
+from glassformer.ui.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar, table_of
+from glassformer.wording import counted, visible
+
+if TYPE_CHECKING:
+    from glassformer.algebra import Classification
+
+
+@app.command()
+def zoo(
+    spec: Annotated[str | None, typer.Argument(metavar="SPEC", help="Show this machine's transitions.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the machines that have a name, or show one machine."""
+    if spec is not None:
+        return show_machine(machine(spec), as_json)
+    rows = [
+        {"name": name, "parameters": signature(name), "states": len(make().states), "about": make.__doc__ or ""}
+        for name, make in ZOO.items()
+    ]
+    if as_json:
+        return print_json(rows)
+    table = table_of("machine", "states", "what it computes", title="The zoo (states for the parameters shown)")
+    for row in rows:
+        table.add_row(f"{row['name']}{row['parameters']}", str(row["states"]), str(row["about"]))
+    out.print(table)
+    return None
+
+
+@app.command()
+def convert(
+    spec: Spec,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write: .json, .dot (.gv), .hoa or .att.")],
+) -> None:
+    """Write a machine to a file, in the format that the file's ending names."""
+    formats.write(machine(spec), file)
+    err.print(f"wrote {file}")
+
+
+@app.command()
+def classify(
+    spec: Spec,
+    length: Annotated[int, typer.Option(min=1, help="Length of words for which depths are told.")] = 128,
+    merge: Annotated[bool, typer.Option(help="Merge levels where that makes the cascade less deep.")] = True,
+    drawing: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the cascade.")] = None,
+    most_elements: Annotated[int, typer.Option(min=1, help="Most elements of the monoid.")] = Limits.elements,
+    most_images: Annotated[int, typer.Option(min=1, help="Most images of the states.")] = Limits.images,
+    most_rows: Annotated[int, typer.Option(min=1, help="Most rows of the cascade's tables.")] = Limits.rows,
+    seconds: Annotated[float, typer.Option(min=0, help="Most time for each search.")] = Limits.seconds,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a machine is made of, how hard it is, and how shallow a transformer for it can be."""
+    from glassformer.algebra import classify as judge
+
+    limits = Limits(elements=most_elements, images=most_images, rows=most_rows, seconds=seconds)
+    with progress_bar("searching") as advance:
+        found = judge(machine(spec), length, merge, limits, lambda what, done, most: advance(done, most))
+    if drawing is not None:
+        draw(found, spec, drawing)
+    if as_json:
+        return print_json(found.to_json())
+    show_classification(found, spec)
+    return None
+
+
+def draw(found: Classification, spec: str, file: Path) -> None:
+    """The cascade into a file."""
+    from glassformer.ui.drawing.cascade import draw_cascade
+
+    if found.cascade is None:
+        raise InputError(f"there is no cascade to draw: {'; '.join(found.notes)}")
+    write_atomically(file, draw_cascade(found.cascade, spec).encode())
+    err.print(f"wrote {file}")
+
+
+def show_classification(found: Classification, spec: str) -> None:
+    """One table of facts, one of the cascade's levels."""
+    told = found.to_json()
+    table = Table(title=spec, show_header=False, box=box.SIMPLE)
+    fewer = told["minimal_states"] < told["states"]
+    minimal = f"; {told['minimal_states']:,} when minimal" if fewer else ""
+    table.add_row("states", f"{told['states']:,}{minimal}")
+    if found.monoid:
+        classes = ", ".join(f"{number:,} {kind}" for kind, number in told["green"].items())
+        size = counted(told["monoid_size"], "element")
+        table.add_row("monoid", f"{size}, {counted(told['idempotents'], 'idempotent')}; classes: {classes}")
+    groups = ", ".join(f"{number} × {name}" if number > 1 else name for name, number in found.groups().items())
+    if found.plain:
+        table.add_row("simple groups", groups or "none")
+    for name in ("aperiodic", "quasi_aperiodic", "solvable"):
+        table.add_row(name.replace("_", "-"), {True: "yes", False: "no", None: "not decided"}[told[name]])
+    if told["complexity"]:
+        table.add_row("class", told["complexity"])
+        table.add_row("because", told["theorem"])
+        table.add_row("assuming", told["assumes"])
+    for method, layers in told["depth"].items():
+        if layers is None:
+            doubled = found.cascade.layers(found.length) if found.cascade else 0
+            said = (
+                f"none of constant depth; {doubled} with doubling for what is not solvable" if doubled else "not known"
+            )
+        else:
+            said = f"{counted(layers, 'layer')} for words of {counted(found.length, 'letter')}"
+        table.add_row(f"depth by {method}", said)
+    for note in found.notes:
+        table.add_row("note", note)
+    out.print(table)
+    if found.components():
+        show_cascade(found)
+
+
+def show_cascade(found: Classification) -> None:
+    """The levels of the cascade."""
+    levels = counted(found.plain.decomposition.levels if found.plain else 0, "level")
+    merged = len(found.cascade.levels) if found.cascade and found.cascade is not found.plain else None
+    title = f"The cascade: {levels}" + (f", of which {merged} are left when merged" if merged else "")
+    table = table_of("level", "group", "order", "tiles", "abelian layers", "simple factors", "alike", title=title)
+    for level, component, number in found.components():
+        group = component.group
+        layers, factors = ", ".join(group.layers) or "–", ", ".join(group.simple_factors) or "none: a memory"
+        table.add_row(str(level), group.name, f"{group.order:,}", str(component.points), layers, factors, str(number))
+    out.print(table)
+
+
+def show_machine(shown: Machine, as_json: bool) -> None:
+    """The transitions of one machine: a column for each letter if there is room, or all letters in one."""
+    if as_json:
+        return print_json(json.loads(formats.dumps(shown, "json")))
+    states, letters = [visible(name) for name in shown.states], [visible(symbol) for symbol in shown.symbols]
+    wide = table_of("state", *(f"after {letter}" for letter in letters), "output", title=repr(shown))
+    narrow = table_of("state", "where the letters lead", "output", title=repr(shown))
+    for q, name in enumerate(states):
+        state, output = f"{name} (start)" if q == shown.start else name, visible(str(shown.outputs[q]))
+        targets = [states[target] for target in shown.delta[:, q]]
+        wide.add_row(state, *targets, output)
+        letters_to = {
+            target: " ".join(a for a, b in zip(letters, targets, strict=True) if b == target) for target in targets
+        }
+        narrow.add_row(state, "; ".join(f"{some} → {target}" for target, some in letters_to.items()), output)
+    out.print(wide if wide.__rich_measure__(out, out.options).minimum <= out.width else narrow)
+    return None

@@ -1,0 +1,96 @@
+"""Commands that run whole experiments; what was done is kept, so they can be stopped and started again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+
+from glassformer.atomic import write_atomically
+from glassformer.ui.cli.learning import live_table
+from glassformer.ui.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar, table_of
+
+
+@app.command()
+def evolve(
+    corpus: Annotated[str, typer.Option(help="Parallel text: a file, or the name of a fetched corpus.")] = "help-en-de",
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where models, numbers and figure are kept.")
+    ] = Path("evolution"),
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of each training; default: 4,000.")] = None,
+    norm: Annotated[str, typer.Option(help="Where norms are: post (behind attention and MLP) or pre.")] = "post",
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller models, fewer steps: minutes.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a language model, a masked one and a translator on one text, and follow meaning through their layers.
+
+    Two seeds of each. Trainings are kept: the same command goes on where it was stopped. Only what is measured, some
+    minutes, is measured again.
+    """
+    from dataclasses import asdict, replace
+
+    from glassformer.documents import spelled_out
+    from glassformer.documents.evolution.study import QUICK, Scale, measure, train_all, verdicts
+    from glassformer.nn.files import to_json
+    from glassformer.training.cluster import cores
+
+    scale = replace(QUICK if quick else Scale(), corpus=corpus, norm_place=norm)
+    scale = scale if steps is None else replace(scale, steps=steps)
+    with progress_bar("training") as advance:
+        learned = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
+    with progress_bar("measuring ") as advance:
+        found = measure(scale, folder, learned, lambda what, count, of: advance(count, of, what))
+    told = spelled_out(verdicts(found))
+    everything = {**found.to_json(), "quick": quick, "claims": [asdict(verdict) for verdict in told]}
+    write_atomically(folder / "evolution.json", to_json(everything).encode())
+    write_atomically(folder / "evolution.svg", found.draw().encode())
+    if as_json:
+        return print_json(everything)
+    table = table_of("model", "right", "a guess", "tokens per second")
+    for name, each in learned.items():
+        table.add_row(name, f"{each.accuracy:.3f}", f"{each.guess:.3f}", f"{each.tokens_per_second:,.0f}")
+    out.print(table)
+    table = table_of("claim", "here", "holds", show_lines=True)
+    for verdict in told:
+        table.add_row(verdict.claim, verdict.said, "yes" if verdict.holds else "no")
+    out.print(table)
+    err.print(f"wrote {folder / 'evolution.svg'}")
+    return None
+
+
+study = typer.Typer(no_args_is_help=True, help="Run a whole experiment: a table, a figure, and all runs kept.")
+app.add_typer(study, name="study")
+
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where runs, table and figure are kept.")]
+
+
+@study.command()
+def brittleness(
+    spec: Spec = "parity",
+    length: Annotated[int, typer.Option(min=4, help="Letters in the words of training.")] = 16,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each training.")] = 2000,
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each model.")] = 1,
+    folder: Out = Path("brittleness"),
+    as_json: AsJson = False,
+) -> None:
+    """Train models on letters that are alike, and test them on other mixes and longer words, beside a built one."""
+    from glassformer.documents.shortcuts.brittleness import brittleness as measure
+    from glassformer.training.cluster import cores
+
+    with live_table() as watch:
+        found = measure(spec, length, steps, seeds, folder / "runs.sqlite", cores(), watch)
+    write_atomically(folder / "brittleness.svg", found.draw().encode())
+    if as_json:
+        return print_json(found.to_json())
+    letters = [f"p={p:g}" for p in next(iter(found.by_letter.values()))]
+    longer = [f"T={n}" for n in next(iter(found.by_length.values()))]
+    title = f"Accuracy of {spec}, by the probability p of its last letter and by the length T of words"
+    table = table_of("model", *letters, *longer, title=title, box=box.SIMPLE, padding=(0, 1, 0, 0))
+    for name in found.by_letter:
+        scores = [*found.by_letter[name].values(), *found.by_length[name].values()]
+        table.add_row(name, *(f"{score:.3f}" for score in scores))
+    out.print(table)
+    err.print(f"wrote {folder / 'brittleness.svg'}")
+    return None

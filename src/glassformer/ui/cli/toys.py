@@ -1,0 +1,144 @@
+"""Commands that make small models on purpose, to see how they hold what they know: facts, and features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glassformer.atomic import write_atomically
+from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+
+if TYPE_CHECKING:
+    from glassformer.documents.inside.facts import Found, Stored
+
+
+@app.command()
+def facts(
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the model and the figure are kept.")
+    ] = Path("facts"),
+    planted: Annotated[
+        str | None, typer.Option(help="Build the model instead, with all facts at the subject or at the relation.")
+    ] = None,
+    subjects: Annotated[int, typer.Option(min=2, help="Subjects of the world; each has four facts.")] = 250,
+    edits: Annotated[int, typer.Option(min=1, help="Facts that are changed, one at a time, at every place.")] = 40,
+    capacity: Annotated[
+        bool, typer.Option("--capacity", help="Also: bits for each parameter of small models.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the world and of training.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a small world by heart ("Michael Jordan plays" …); where is a fact, and where can it be changed?
+
+    The model is kept: glassformer step DIR/model "start Michael Jordan plays" follows it.
+    """
+    from glassformer.compiler.constructions.planted import planted as plant
+    from glassformer.documents.inside import facts as looking
+    from glassformer.nn import files
+    from glassformer.subject import NAMES, SENTENCES
+    from glassformer.training.facts import learn, make_world
+
+    world = make_world(subjects, seed)
+    if planted:
+        model = plant(world, planted)
+    else:
+        with progress_bar("learning") as advance:
+            model = learn(world, seed=seed, tell=advance)
+    known = {NAMES: world.names, SENTENCES: [f"start {world.told(fact)}" for fact in range(world.count)]}
+    files.save(folder / "model", model, {name: files.to_json(list(told)) for name, told in known.items()})
+    with progress_bar("tracing and editing") as advance:
+        found = looking.study(model, world, edits, seed=seed, tell=advance)
+    stored = looking.capacity(world, seed=seed) if capacity else []
+    write_atomically(folder / "facts.svg", traced_map(found).encode())
+    if as_json:
+        return print_json(
+            {
+                **found.to_json(),
+                "capacity": [{**vars(each), "bits_per_parameter": each.bits_per_parameter} for each in stored],
+            }
+        )
+    print_places(found)
+    if stored:
+        print_capacity(stored, world.bits)
+    err.print(f"wrote {folder / 'model'} and {folder / 'facts.svg'}")
+    return None
+
+
+def traced_map(found: Found) -> str:
+    """What tracing sees, as a heat map."""
+    from glassformer.documents.inside.facts import POSITIONS
+    from glassformer.ui.drawing.heatmap import draw_heatmap
+
+    layers = sorted({place.layer for place in found.places})
+    traced = [[place.traced for place in found.places if place.layer == layer] for layer in layers]
+    title = "Where is a fact? Part of the answer that each MLP brings back"
+    return draw_heatmap(traced, [f"layer {i} MLP" for i in layers], POSITIONS, title, full=1.0)
+
+
+def print_places(found: Found) -> None:
+    """Tracing and editing side by side, and who makes the answers."""
+    table = table_of("layer", "MLP at", "traced", "edit works", "others kept", "same subject kept")
+    for place in found.places:
+        tried = (place.efficacy, place.others_kept, place.same_subject_kept)
+        numbers = ("" if value is None else f"{value:.3f}" for value in tried)
+        table.add_row(str(place.layer), place.position, f"{round(place.traced, 3) + 0.0:.3f}", *numbers)
+    out.print(table)
+    most = sorted(found.attribution.items(), key=lambda part: -part[1])[:3]
+    made = ", ".join(f"{name} {share:.2f}" for name, share in most)
+    out.print(
+        f"{found.facts:,} facts, all of them known, in {found.parameters:,} parameters; "
+        f"answers' logits are made by: {made}"
+    )
+    out.print(f"the ten units that add most in the last MLP tell {found.memory:.2f} of the answers alone")
+
+
+def print_capacity(stored: list[Stored], bits: float) -> None:
+    """What models of several widths hold of the world."""
+    table = table_of("width", "parameters", "bits known", "bits per parameter")
+    for each in stored:
+        table.add_row(
+            str(each.width),
+            f"{each.parameters:,}",
+            f"{each.bits:,.0f} of {bits:,.0f}",
+            f"{each.bits_per_parameter:.2f}",
+        )
+    out.print(table)
+
+
+@app.command()
+def superposition(
+    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the figure is kept.")] = Path(
+        "superposition"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer toys and steps.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of toys and data.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train many toy models that hold more features than dimensions, and draw how they do it."""
+    from glassformer.documents.inside.superposition import PUBLISHED, QUICK, Scale, study
+    from glassformer.nn import files
+    from glassformer.ui.drawing.superposition import draw_superposition
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with progress_bar("training toys") as advance:
+        found = study(QUICK if quick else Scale(), seed, advance)
+    dots = [(each.rarity, each.dimensionality) for each in found.dots]
+    drawn = draw_superposition(dots, PUBLISHED, found.phases, found.importances, found.rarities)
+    write_atomically(folder / "superposition.svg", drawn.encode())
+    write_atomically(folder / "superposition.json", files.to_json(found.to_json()).encode())
+    if as_json:
+        return print_json(found.to_json())
+    out.print(f"5 features in 2 dimensions, one sample in 10: {found.pentagons:.0%} of the toys are regular pentagons")
+    table = table_of("shape, part of a dimension", "most of the features that have it, at one sparsity")
+    for name, part in found.plateaus.items():
+        table.add_row(name, f"{part:.2f}")
+    out.print(table)
+    table = table_of("dictionary", "explained", "active", "mean max cosine", "recovered")
+    for each in found.dictionaries:
+        numbers = (each.explained, each.active, each.mean_max_cosine, each.recovered)
+        table.add_row(each.kind, *(f"{number:.3f}" for number in numbers))
+    out.print(table)
+    err.print(f"wrote {folder / 'superposition.svg'}")
+    return None

@@ -1,0 +1,202 @@
+"""What a person sees of a machine, and of a model on one word, as plain values: for the page, the report and notebooks.
+
+Attention weights are sixteen-bit numbers in base64, since a word of 512 letters has a quarter of a million of them for
+every head; everything else is JSON as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.algebra import Limits, classify
+from glassformer.automata import Machine
+from glassformer.compiler import Built, describe
+from glassformer.compiler.constructions.universal import Approximation
+from glassformer.documents.approximation.stages import stages
+from glassformer.errors import InputError
+from glassformer.instruments import score_heads
+from glassformer.instruments.heads import HeadScore
+from glassformer.nn import Transformer
+from glassformer.nn.trace import HookPoint, Look
+from glassformer.subject import Subject
+from glassformer.ui.drawing.automaton import layout
+from glassformer.ui.drawing.cascade import draw_cascade
+
+Seen = dict[str, Any]
+
+FULL: Final = 2**16 - 1
+"""The number that stands for an attention weight of 1."""
+MOST_NUMBERS: Final = 2**22
+"""Attention weights that are shown at once."""
+QUICK: Final = Limits(elements=20_000, images=2_000, rows=100_000, seconds=2.0)
+"""How far the algebra looks while somebody waits."""
+
+
+def machine_seen(machine: Machine, spec: str) -> Seen:
+    """States, letters, where they lead, and where all of it is drawn, if it can be."""
+    drawn = layout(machine)
+    return {
+        "spec": spec,
+        "states": list(machine.states),
+        "symbols": list(machine.symbols),
+        "delta": machine.delta.tolist(),
+        "start": int(machine.start),
+        "outputs": [output if isinstance(output, bool) else str(output) for output in machine.outputs],
+        "layout": None if drawn is None else drawn.to_json(),
+    }
+
+
+def class_seen(machine: Machine, spec: str, length: int, limits: Limits = QUICK) -> Seen:
+    """Its class, its groups, its depths, and its cascade, drawn."""
+    found = classify(machine, length, limits=limits)
+    told = found.to_json()
+    keys = (
+        "states",
+        "minimal_states",
+        "monoid_size",
+        "complexity",
+        "solvable",
+        "theorem",
+        "assumes",
+        "depth",
+        "length",
+    )
+    drawn = draw_cascade(found.cascade, spec) if found.cascade else None
+    return {**{key: told[key] for key in keys}, "groups": found.groups(), "notes": found.notes, "drawing": drawn}
+
+
+def built_seen(built: Built) -> Seen:
+    """What a built model promises, and what each of its parts does."""
+    promised, told = built.certificate, describe(built.model, built.certificate)
+    keys = ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length")
+    return {
+        **{key: getattr(promised, key) for key in keys},
+        "margins": promised.margins.in_words(),
+        "registers": promised.registers,
+        "parts": [
+            {"heads": [head.does for head in layer.heads], "mlp": layer.mlp.does if layer.mlp else None}
+            for layer in told.layers
+        ],
+    }
+
+
+def approximation_seen(built: Approximation) -> Seen:
+    """What was built for a function, how near it is, and its stages along a line, each with its lines in order."""
+    told = built.certificate
+    return {
+        **told.to_json(),
+        "cells": built.grid.cells,
+        "parts": {name: len(layers) for name, layers in built.proof.parts.items()},
+        "stages": {
+            name: {
+                "lines": [_rounded_points(points) for points in panel.lines.values()],
+                "between": panel.between,
+                "logarithmic": panel.logarithmic,
+            }
+            for name, panel in stages(built).items()
+        },
+    }
+
+
+@torch.no_grad()
+def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = (), stream: bool = True) -> Seen:
+    """One word in one model: what it answers everywhere, and how it looks; some heads, as [layer, head], may be silent.
+
+    The stream is what every register holds after every layer. An answer is −1 where several lead together.
+    """
+    model, tokens = subject.model, subject.tokens(word)
+    length = tokens.shape[1]
+    numbers = sum(shape.heads for shape in model.config.blocks) * length**2
+    if numbers > MOST_NUMBERS:
+        raise InputError(f"{numbers:,} attention weights are too many to show at once: take a shorter word")
+    patterns = _patterns(model)
+    behind = [f"blocks.{i}.hook_resid_post" for i in range(len(model.blocks))]
+    looked = Look(frozenset([*patterns, "hook_embed", "hook_pos_embed", *behind]), _silent(model, without))
+    logits = model(tokens, looked.inside(""))
+    seen = looked.seen
+    layers = [seen["hook_embed"] + seen.get("hook_pos_embed", 0), *(seen[name] for name in behind)]
+    return {
+        "tokens": [subject.names[token] for token in tokens[0].tolist()],
+        "outputs": list(subject.outputs),
+        "logits": _rounded(logits[0]),
+        "answers": _answers(logits[0]),
+        "lens": [_answers(model.unembed(model.finish(each))[0]) for each in layers],
+        "heads": [shape.heads for shape in model.config.blocks],
+        "patterns": [[_packed(head) for head in seen[name][0]] if name in seen else [] for name in _patterns(model)],
+        "stream": [_rounded(each[0]) for each in layers] if stream else None,
+    }
+
+
+def heads_seen(subject: Subject, words: int, length: int) -> Seen:
+    """What each head does on words of so many letters, by its patterns, and how much it matters."""
+    tokens = subject.words(words, min(length, subject.model.config.context - 1)).tokens
+    scores = [_head_seen(score, subject) for score in score_heads(subject.model, tokens)]
+    return {"scores": scores, "words": len(tokens), "length": tokens.shape[1] - 1}
+
+
+def _head_seen(score: HeadScore, subject: Subject) -> Seen:
+    others = {name: value for name, value in score.scores.items() if name != score.job}
+    second = max(others, key=lambda name: others[name])
+    return {
+        "layer": score.layer,
+        "head": score.head,
+        "job": score.job,
+        "at": None if score.at is None else [subject.names[token] for token in score.at],
+        "confidence": score.confidence,
+        "matters": score.matters,
+        "second": {"job": second, "score": others[second]},
+    }
+
+
+def _answers(logits: Float[Tensor, "pos answer"]) -> list[int]:
+    leads = logits == logits.amax(-1, keepdim=True)
+    return torch.where(leads.sum(-1) == 1, logits.argmax(-1), -1).tolist()
+
+
+def refuse_strange_heads(without: Sequence[Sequence[int]], models: Sequence[Transformer]) -> None:
+    """Heads that none of the models has cannot be silenced."""
+    for layer, head in without:
+        if not any(_has_head(model, layer, head) for model in models):
+            raise InputError(f"there is no head {head} in layer {layer}")
+
+
+def _has_head(model: Transformer, layer: int, head: int) -> bool:
+    return 0 <= layer < len(model.blocks) and 0 <= head < model.config.blocks[layer].heads
+
+
+def _patterns(model: Transformer) -> list[str]:
+    return [f"blocks.{i}.attn.hook_pattern" for i in range(len(model.blocks))]
+
+
+def _packed(weights: Float[Tensor, "query key"]) -> str:
+    numbers = (weights * FULL).round().to(torch.int32).numpy().astype("<u2")
+    return base64.b64encode(numbers.tobytes()).decode()
+
+
+def _rounded(values: Float[Tensor, "pos number"]) -> list[list[float]]:
+    """To four digits: what is seen, not what is computed with."""
+    return [[float(f"{value:.4g}") for value in row] for row in values.tolist()]
+
+
+def _rounded_points(points: Sequence[tuple[float, float]]) -> list[list[float]]:
+    return [[float(f"{x:.4g}"), float(f"{y:.4g}")] for x, y in points]
+
+
+def _silent(model: Transformer, without: Sequence[Sequence[int]]) -> Mapping[str, list[Any]]:
+    """Edits that let these heads read nothing; those that the model has not are silent anyway."""
+    edits: dict[str, list[Any]] = {}
+    for layer, head in without:
+        if not _has_head(model, layer, head):
+            continue
+
+        def silence(z: Tensor, hook: HookPoint, head: int = head) -> None:
+            z[:, :, head] = 0
+
+        edits.setdefault(f"blocks.{layer}.attn.hook_z", []).append(silence)
+    return edits

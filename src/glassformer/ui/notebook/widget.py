@@ -1,0 +1,126 @@
+"""The page's views in a notebook, as an anywidget: the same modules, asked in this process instead of over a wire."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.automata import Machine
+from glassformer.automata import machine as machine_of
+from glassformer.compiler import Built, compile
+from glassformer.errors import InputError
+from glassformer.nn import files
+from glassformer.subject import Subject, open_subject, subject_of
+from glassformer.training import Following
+from glassformer.training.trainer import model_of
+from glassformer.ui.looking import Seen, built_seen, class_seen, machine_seen, refuse_strange_heads, word_seen
+from glassformer.ui.web.bundle import module, style
+from glassformer.ui.web.jobs import LONGEST_SCORED, scored
+
+try:
+    import anywidget
+    import traitlets
+except ImportError:
+    raise InputError("the widget is made with anywidget: pip install 'glassformer[notebook]'") from None
+
+LANGUAGES: Final = ("en", "ko")
+
+
+class Explorer(anywidget.AnyWidget):
+    """A machine, the model that was built for it, a trained one beside it, and one word in both.
+
+    `word`, `without` (pairs of a layer and a head that are silent), `position`, `layer`, `head`, `temperature`,
+    `language` and `theme` can be set and read; what is clicked sets them, too.
+    """
+
+    _esm = module("widget")
+    _css = style()
+    word = traitlets.Unicode().tag(sync=True)
+    without: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    language = traitlets.Enum(LANGUAGES, "en").tag(sync=True)
+    theme = traitlets.Enum(("", "light", "dark"), "").tag(sync=True)
+    position = traitlets.Int(1, min=0).tag(sync=True)
+    layer = traitlets.Int(0, min=0).tag(sync=True)
+    head = traitlets.Int(0, min=0).tag(sync=True)
+    temperature = traitlets.Float(1.0, min=0.0).tag(sync=True)
+    live = traitlets.Bool(True).tag(sync=True)
+    message = traitlets.Unicode().tag(sync=True)
+    machine = traitlets.Dict().tag(sync=True)
+    classified = traitlets.Dict().tag(sync=True)
+    built = traitlets.Dict().tag(sync=True)
+    trained = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    verified = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    heads = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    breaks = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+
+    def __init__(self, model: Built, spec: str, word: str, trained: tuple[Subject, Seen] | None, **given: Any) -> None:
+        self._models = {"built": (subject_of(model), built_seen(model))} | ({"trained": trained} if trained else {})
+        length = model.certificate.exact_length
+        given |= {"machine": machine_seen(model.machine, spec), "classified": class_seen(model.machine, spec, length)}
+        given["heads"] = {who: scored(subject, LONGEST_SCORED) for who, (subject, _) in self._models.items()}
+        super().__init__(word=word, **self._looked(word, []), **given)
+        self.observe(self._look, ["word", "without"])
+
+    def _looked(self, word: str, without: list[Any]) -> Seen:
+        """The word in each model."""
+        refuse_strange_heads(without, [subject.model for subject, _ in self._models.values()])
+        return {
+            who: {**about, "run": word_seen(subject, word, without)} for who, (subject, about) in self._models.items()
+        }
+
+    def _look(self, _: Any) -> None:
+        try:
+            found = self._looked(self.word, self.without)
+        except InputError as error:
+            self.message = str(error)
+            return
+        tokens = len(found["built"]["run"]["tokens"])
+        with self.hold_sync():
+            self.message, self.position = "", min(self.position, tokens - 1)
+            for name, value in found.items():
+                setattr(self, name, value)
+
+
+def explore(
+    machine: Machine | Built | str,
+    word: str = "",
+    length: int = 32,
+    method: str = "auto",
+    trained: str | os.PathLike[str] | None = None,
+    language: str = "en",
+    theme: str = "",
+) -> Explorer:
+    """A widget that shows a machine and the model built for it; beside it the one in a folder, if one is named.
+
+    The model is built for `length` letters, or the word's; one that is built already is taken as it is.
+    """
+    if language not in LANGUAGES:
+        raise InputError(f"the views speak en and ko, not {language!r}")
+    if theme not in ("", "light", "dark"):
+        raise InputError(f"theme is light, dark, or as the notebook is (''), not {theme!r}")
+    spec = machine if isinstance(machine, str) else "machine"
+    if not isinstance(machine, Built):
+        made = machine_of(machine) if isinstance(machine, str) else machine
+        if not isinstance(made, Machine):
+            raise InputError("a model needs to know where to start: give a Machine, or the spec of one")
+        machine = compile(made, max(length, len(made.one_word(word)), 1), method)
+    beside = None if trained is None else _trained_on(machine.machine, Path(trained))
+    return Explorer(machine, spec, word, beside, language=language, theme=theme)
+
+
+def _trained_on(machine: Machine, folder: Path) -> tuple[Subject, Seen]:
+    """The model of a run, which must have learned this machine, and how that went."""
+    subject = open_subject(folder)
+    task = subject.task
+    if not isinstance(task, Following) or not _same(task.machine, machine):
+        raise InputError(f"{folder} was not trained on this machine")
+    result = files.read_json(model_of(folder) / "training.json")["result"]
+    about = {"layers": len(subject.model.blocks), "parameters": subject.model.parameter_count(), "length": task.length}
+    return subject, about | {key: result[key] for key in ("accuracy", "steps")}
+
+
+def _same(one: Machine, other: Machine) -> bool:
+    return one.symbols == other.symbols and one.start == other.start and np.array_equal(one.delta, other.delta)

@@ -1,0 +1,269 @@
+"""What the served page asks for, done in a process of its own: it may be slow, or too large, and is then ended.
+
+A request names a machine (by spec, or a file that was uploaded), a length and a word; limits on each are checked before
+anything is built. Models are kept from request to request while they are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.automata import Machine, formats
+from glassformer.automata import machine as machine_of
+from glassformer.automata.words import telling_word
+from glassformer.compiler import Built, compile
+from glassformer.compiler.build import METHODS
+from glassformer.compiler.constructions.universal import approximate
+from glassformer.errors import InputError
+from glassformer.subject import Subject, open_subject, subject_of
+from glassformer.training import Architecture, Following, Settings, train
+from glassformer.ui.looking import (
+    Seen,
+    approximation_seen,
+    built_seen,
+    class_seen,
+    heads_seen,
+    machine_seen,
+    refuse_strange_heads,
+    word_seen,
+)
+
+LONGEST_SPEC: Final = 400
+LONGEST_WORD: Final = 512
+LONGEST_LENGTH: Final = 1024
+LARGEST_FILE: Final = 1_000_000
+MOST_STATES: Final = 256
+MOST_SILENT: Final = 64
+MOST_STREAM: Final = 200_000
+"""Numbers of the residual stream that are sent; beyond, registers are not shown."""
+MOST_HEAD_WORK: Final = 4 * 10**10
+"""Weights × tokens × heads that are gone through to score heads; some ten seconds."""
+HEADS_WORDS: Final = 64
+"""Words on which heads are scored; larger models get fewer, and at least so many:"""
+FEWEST_WORDS: Final = 8
+FEWEST_TOKENS: Final = 4
+LONGEST_SCORED: Final = 64
+MOST_BLOCKS: Final = 4_000
+"""Of an approximation; so many take some ten seconds."""
+APPROXIMATION_SAMPLES: Final = 500
+MOST_SIZES: Final = {"d": 3, "n": 4, "cells": 64}
+TRAINED: Final = Settings(steps=300, evaluate_every=300)
+SHAPE: Final = Architecture(layers=2, width=32, heads=4)
+TRAINED_ON: Final = 16
+LETTERS_SHOWN: Final = 10
+"""Of a word that the page chooses."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked, checked."""
+
+    spec: str
+    method: str
+    length: int
+    word: str
+    without: tuple[tuple[int, int], ...]
+    file: tuple[str, str] | None = None
+    fresh: bool = False
+    """Whether the machine is another one than before, so that the word may be of the one before."""
+
+    @classmethod
+    def of(cls, told: Any) -> Request:
+        """From what came over the wire."""
+        if not isinstance(told, dict):
+            raise InputError("a request is a JSON object")
+        file = told.get("file")
+        if file is not None:
+            if not isinstance(file, dict):
+                raise InputError("a file has a name and a text")
+            file = (_text(file, "name", 200), _text(file, "text", LARGEST_FILE))
+        length, without = told.get("length", 32), told.get("without", [])
+        if type(length) is not int or not 1 <= length <= LONGEST_LENGTH:
+            raise InputError(f"the longest word has 1 to {LONGEST_LENGTH:,} letters")
+        pairs = isinstance(without, list) and len(without) <= MOST_SILENT
+        if not pairs or not all(
+            isinstance(p, list) and len(p) == 2 and all(type(i) is int for i in p) for p in without
+        ):
+            raise InputError(f"heads are told as up to {MOST_SILENT} pairs of a layer and a head")
+        method = _text(told, "method", 20, "auto")
+        if method not in ("auto", *METHODS):
+            raise InputError(f"method is one of auto, {', '.join(METHODS)}; not {method!r}")
+        spec, word = _text(told, "spec", LONGEST_SPEC), _text(told, "word", 4 * LONGEST_WORD, "")
+        return cls(
+            spec, method, length, word, tuple((layer, head) for layer, head in without), file, bool(told.get("fresh"))
+        )
+
+    def machine(self) -> Machine:
+        """The machine; files are those that were sent, never those of this computer."""
+        if self.file is not None:
+            made = formats.loads(self.file[1], Path(self.file[0]).suffix.lower().removeprefix("."), self.file[0])
+        elif Path(self.spec.strip()).suffix.lower() in formats.SUFFIXES and not self.spec.lstrip().startswith("regex:"):
+            raise InputError("files of this computer are not opened here: upload one")
+        else:
+            made = machine_of(self.spec)
+        if not isinstance(made, Machine):
+            raise InputError("a model needs to know where to start: the file names no start state")
+        if len(made.states) > MOST_STATES:
+            raise InputError(
+                f"this page takes machines of up to {MOST_STATES} states; this one has {len(made.states):,}"
+            )
+        return made
+
+
+def _text(told: Mapping[str, Any], name: str, longest: int, otherwise: str | None = None) -> str:
+    value = told.get(name, otherwise)
+    if not isinstance(value, str):
+        raise InputError(f"a request has a text {name!r}")
+    if len(value) > longest:
+        raise InputError(f"{name} has {len(value):,} signs; the limit is {longest:,}")
+    return value
+
+
+def look(told: Any) -> Seen:
+    """A machine, its class, the model that is built for it, and one word in it; beside it the trained one, if any."""
+    asked = Request.of(told)
+    machine = asked.machine()
+    asked = replace(asked, word=_fitting(asked.word, machine)) if asked.fresh else asked
+    built = _built(asked.spec, asked.file, asked.method, _built_for(asked))
+    subject, about = _TRAINED.get((asked.spec, asked.file), (None, {}))
+    refuse_strange_heads(asked.without, [built.model, *([subject.model] if subject else [])])
+    found = {
+        "word": asked.word,
+        "machine": machine_seen(machine, asked.spec),
+        "classified": _class(asked.spec, asked.file, asked.length),
+        "built": {**built_seen(built), "run": _run(subject_of(built), asked.word, asked.without)},
+    }
+    if subject:
+        most = subject.model.config.context - 1
+        fits = len(machine.one_word(asked.word)) <= most
+        found["trained"] = about | ({"run": _run(subject, asked.word, asked.without)} if fits else {"most": most})
+    return found
+
+
+def _fitting(word: str, machine: Machine) -> str:
+    """The word, if the machine reads it; else one that shows the machine well."""
+    try:
+        machine.one_word(word)
+    except InputError:
+        return machine.join(telling_word(machine, LETTERS_SHOWN, np.random.default_rng(0)))
+    return word
+
+
+def _built_for(asked: Request) -> int:
+    """The longest word that the built model must take."""
+    letters = len(asked.machine().one_word(asked.word))
+    if letters > LONGEST_WORD:
+        raise InputError(f"the word has {letters:,} letters; the page shows up to {LONGEST_WORD}")
+    return max(asked.length, letters)
+
+
+def learn(told: Any) -> Seen:
+    """The same with a small model trained on it, which is kept."""
+    asked = Request.of(told)
+    machine = asked.machine()
+    task = Following(machine, TRAINED_ON)
+    if (key := (asked.spec, asked.file)) not in _TRAINED:
+        if len(task.answers) < 2:
+            raise InputError("every state has the same answer: there is nothing to learn")
+        with tempfile.TemporaryDirectory() as place:
+            room = {"room": Following(machine, min(LONGEST_WORD, 8 * TRAINED_ON))}
+            trained = train(task, SHAPE, TRAINED, Path(place) / "run", tests=room)
+            subject = open_subject(Path(place) / "run")
+        about = {"accuracy": trained.score.accuracy, "steps": trained.steps, "length": TRAINED_ON}
+        about |= {"layers": SHAPE.layers, "parameters": subject.model.parameter_count()}
+        while len(_TRAINED) >= MOST_KEPT:
+            _TRAINED.pop(next(iter(_TRAINED)))
+        _TRAINED[key] = subject, about
+    return look(told)
+
+
+def heads(told: Any) -> Seen:
+    """What the heads of the built model do, and those of the trained one, if any: as `measure heads` says it."""
+    asked = Request.of(told)
+    found = {"built": _heads(asked.spec, asked.file, asked.method, _built_for(asked))}
+    if (key := (asked.spec, asked.file)) in _TRAINED:
+        found["trained"] = scored(_TRAINED[key][0], TRAINED_ON)
+    return found
+
+
+def scored(subject: Subject, length: int) -> Seen:
+    """The scores of all heads, on as many words as there is time for; none if words are too short to tell heads apart,
+    or the model is too large to be gone through once for every head.
+    """
+    tokens = min(length + 1, subject.model.config.context)
+    count = sum(shape.heads for shape in subject.model.config.blocks)
+    words = min(HEADS_WORDS, MOST_HEAD_WORK // (subject.model.parameter_count() * tokens * (count + 1)))
+    if tokens < FEWEST_TOKENS:
+        return {"refused": "short"}
+    if words < FEWEST_WORDS:
+        return {"refused": "large"}
+    return heads_seen(subject, words, length)
+
+
+def approximated(told: Any) -> Seen:
+    """A small approximation of a function that has a name, built stage by stage."""
+    if not isinstance(told, dict):
+        raise InputError("a request is a JSON object")
+    d, n, cells = (_number(told, name, MOST_SIZES[name]) for name in MOST_SIZES)
+    return _approximation(_text(told, "function", 20), d, n, cells)
+
+
+def _number(told: Mapping[str, Any], name: str, most: int) -> int:
+    value = told.get(name)
+    if type(value) is not int or not 1 <= value <= most:
+        raise InputError(f"{name} is a whole number from 1 to {most} here; `glassformer approximate` takes more")
+    return value
+
+
+MOST_KEPT: Final = 8
+_TRAINED: dict[tuple[str, tuple[str, str] | None], tuple[Subject, Seen]] = {}
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _built(spec: str, file: tuple[str, str] | None, method: str, length: int) -> Built:
+    return compile(Request(spec, method, length, "", (), file).machine(), length, method)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _heads(spec: str, file: tuple[str, str] | None, method: str, length: int) -> Seen:
+    return scored(subject_of(_built(spec, file, method, length)), min(length, LONGEST_SCORED))
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _class(spec: str, file: tuple[str, str] | None, length: int) -> Seen:
+    return class_seen(Request(spec, "auto", length, "", (), file).machine(), spec, length)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _approximation(function: str, d: int, n: int, cells: int) -> Seen:
+    built = approximate(function, d, n, 1 / cells, samples=APPROXIMATION_SAMPLES, most_blocks=MOST_BLOCKS)
+    return approximation_seen(built)
+
+
+def _run(subject: Subject, word: str, without: Any) -> Seen:
+    blocks, width = len(subject.model.blocks) + 1, subject.model.config.width
+    letters = len(subject.encode(word))
+    return word_seen(subject, word, without, stream=blocks * width * letters <= MOST_STREAM)
+
+
+JOBS: Final = {"look": look, "train": learn, "heads": heads, "approximate": approximated}
+
+
+def answer(job: str, body: str) -> tuple[int, str]:
+    """Do a job: an HTTP status, and JSON."""
+    try:
+        return 200, json.dumps(JOBS[job](json.loads(body)), ensure_ascii=False)
+    except InputError as error:
+        return 400, json.dumps({"error": str(error)}, ensure_ascii=False)
+    except (json.JSONDecodeError, RecursionError):
+        return 400, json.dumps({"error": "a request is JSON"})
+    except MemoryError:
+        return 413, json.dumps({"error": "this takes more memory than one request may have: fewer states or letters"})

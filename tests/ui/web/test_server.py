@@ -1,0 +1,184 @@
+"""The served page: only this machine, only what is meant to be sent, and bounds on everything."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from glassformer.ui.web import jobs
+from glassformer.ui.web.jobs import LONGEST_WORD, answer
+from glassformer.ui.web.server import LARGEST_BODY, application
+from glassformer.ui.web.workers import MOST_WAITING, TOO_MANY, Worker, Workers
+from serving import ASKED, Server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "figure.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (folder / "secret.txt").write_text("secret")
+    (folder.parent / "outside.svg").write_text("<svg>outside</svg>")
+    (folder / "link.svg").symlink_to(folder.parent / "outside.svg")
+    made = Server(folder)
+    yield made
+    made.process.terminate()
+    made.process.wait()
+
+
+def test_a_machine_and_a_word_are_looked_at_and_heads_silenced(server: Server) -> None:
+    found = server.ask().json()
+    assert found["machine"]["states"] == ["0", "1", "2"]
+    assert found["built"]["run"]["answers"] == [0, 1, 0, 2, 2]
+    assert "trained" not in found
+    silent = server.ask(without=[[0, 0]]).json()
+    assert silent["built"]["run"]["answers"] != found["built"]["run"]["answers"]
+    trained = server.ask("/api/train").json()["trained"]
+    assert len(trained["run"]["answers"]) == 5
+    assert "run" in server.ask(word="ab").json()["trained"]
+    long = server.ask(word="ab" * 100).json()["trained"]
+    assert (long["most"], "run" in long) == (128, False)
+    only_trained = server.ask(without=[[1, 3]]).json()
+    assert only_trained["built"]["run"]["answers"] == found["built"]["run"]["answers"]
+    assert only_trained["trained"]["run"]["logits"] != trained["run"]["logits"]
+    heads = server.ask("/api/heads").json()
+    assert [(each["job"], each["confidence"]) for each in heads["built"]["scores"][:1]] == [("look 1 back", 1.0)]
+    assert len(heads["trained"]["scores"]) == 8
+    assert heads["trained"]["length"] == heads["built"]["length"] == 16
+
+
+def test_heads_are_not_scored_where_words_are_too_short_or_the_model_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    parity = ASKED | {"spec": "parity", "word": ""}
+    assert json.loads(answer("heads", json.dumps(parity | {"length": 2}))[1])["built"] == {"refused": "short"}
+    monkeypatch.setattr(jobs, "MOST_HEAD_WORK", 1)
+    assert json.loads(answer("heads", json.dumps(parity | {"length": 9}))[1])["built"] == {"refused": "large"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"spec": "nonsense"}, "there is no machine 'nonsense'"),
+        ({"spec": "x" * 500}, "spec has 500 signs; the limit is 400"),
+        ({"spec": "/etc/passwd.json"}, "files of this computer are not opened here"),
+        ({"spec": "cyclic(100000)"}, "n must lie between 1 and 1000"),
+        ({"spec": "cyclic(999)"}, "up to 256 states"),
+        ({"spec": "regex:(a|b)*a(a|b){60}"}, "states"),
+        ({"word": "xyz"}, "'x'"),
+        ({"word": "a" * (LONGEST_WORD + 1)}, "letters; the page shows up to"),
+        ({"length": 10**9}, "1 to 1,024"),
+        ({"length": "many"}, "1 to 1,024"),
+        ({"method": "magic"}, "method is one of"),
+        ({"without": [[9, 9]]}, "there is no head 9 in layer 9"),
+        ({"without": [[0, 0]] * 100}, "up to 64 pairs"),
+        ({"file": {"name": "m.json", "text": "{"}}, "m.json"),
+        ({"file": {"name": "m.exe", "text": "{}"}}, "exe"),
+        ({"file": "m.json"}, "a name and a text"),
+        ({"spec": None}, "a text 'spec'"),
+    ],
+)
+def test_what_cannot_be_is_said(changes: dict[str, Any], words: str) -> None:
+    status, text = answer("look", json.dumps(ASKED | changes))
+    assert status == 400
+    assert words in json.loads(text)["error"]
+
+
+def test_a_tie_is_no_answer() -> None:
+    found = json.loads(
+        answer("look", json.dumps(ASKED | {"spec": "regex:(ab)*", "word": "ababa", "without": [[1, 0]]}))[1]
+    )
+    run = found["built"]["run"]
+    tied = [row.count(max(row)) > 1 for row in run["logits"]]
+    assert any(tied)
+    assert [answer == -1 for answer in run["answers"]] == tied
+
+
+def test_another_machine_gets_another_word_if_this_one_is_not_its_own() -> None:
+    for fresh, status in ((True, 200), (False, 400)):
+        assert answer("look", json.dumps(ASKED | {"spec": "parity", "word": "abba", "fresh": fresh}))[0] == status
+    kept = json.loads(answer("look", json.dumps(ASKED | {"spec": "parity", "word": "11", "fresh": True}))[1])
+    assert kept["word"] == "11"
+
+
+def test_an_uploaded_machine_is_read_and_not_executed() -> None:
+    text = '{"symbols": ["a"], "states": ["p", "q"], "delta": [[1, 0]], "start": "p"}'
+    status, found = answer("look", json.dumps(ASKED | {"file": {"name": "m.json", "text": text}, "word": "aa"}))
+    assert status == 200
+    assert json.loads(found)["built"]["run"]["answers"] == [0, 1, 0]
+    assert answer("look", "[")[0] == answer("look", "[]")[0] == answer("look", "[" * 100_000)[0] == 400
+
+
+def test_only_this_machine_and_this_page_are_answered(server: Server) -> None:
+    assert httpx.get(server.url, headers={"host": "evil.example"}).status_code == 400
+    elsewhere = {"sec-fetch-site": "cross-site"}
+    assert httpx.get(server.url, headers=elsewhere).status_code == 403
+    link = elsewhere | {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert httpx.get(server.url, headers=link).status_code == 200  # a link to the page may be anywhere
+    assert httpx.get(server.url + "/api/known", headers=link).status_code == 403
+    assert httpx.post(server.url + "/api/look", content="{}").status_code == 415
+    assert httpx.get(server.url + "/api/look").status_code == 405
+    policy = httpx.get(server.url).headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    listening = Path("/proc/net/tcp").read_text() if Path("/proc/net/tcp").exists() else ""
+    assert f"00000000:{server.port:04X}" not in listening  # not on every address
+
+
+def test_no_path_leaves_the_folder(server: Server) -> None:
+    known = httpx.get(server.url + "/api/known").json()
+    assert known["figures"] == ["figure.svg"]
+    assert "parity" in known["zoo"]
+    assert httpx.get(server.url + "/figures/figure.svg").status_code == 200
+    for path in (
+        "/figures/secret.txt",
+        "/figures/link.svg",
+        "/figures/%2e%2e/outside.svg",
+        "/figures/..%2Foutside.svg",
+        "/views/..%2Fserver.py",
+        "/views/nothing.js",
+        "/figures//etc/passwd",
+        "/studies/secret.txt",
+        "/studies/..%2Flineage.json",
+    ):
+        assert httpx.get(server.url + path).status_code == 404, path
+
+
+def test_too_much_is_refused_before_it_is_held(server: Server) -> None:
+    body = json.dumps(ASKED | {"word": "a" * 10_000_000})
+    answered = httpx.post(server.url + "/api/look", content=body, headers={"content-type": "application/json"})
+    assert answered.status_code == 413
+    assert f"{LARGEST_BODY:,} bytes" in answered.json()["error"]
+
+
+def test_many_requests_at_once_take_their_turn_or_are_told(server: Server) -> None:
+    async def ask_all() -> list[int]:
+        limits = httpx.Limits(max_connections=100)
+        async with httpx.AsyncClient(limits=limits, timeout=120) as client:
+            asked = (client.post(server.url + "/api/look", json=ASKED) for _ in range(300))
+            return [answered.status_code for answered in await asyncio.gather(*asked)]
+
+    codes = asyncio.run(ask_all())
+    assert set(codes) <= {200, 503}
+    assert 200 in codes
+    assert server.ask().status_code == 200  # and it is still there
+
+
+def test_a_job_that_takes_too_long_is_ended_and_the_next_one_is_done() -> None:
+    worker = Worker()
+    slow = json.dumps(ASKED | {"spec": "symmetric(5)", "length": 512, "word": ""})
+    try:
+        worker.do("look", json.dumps(ASKED), 60)
+        status, text = worker.do("look", slow, 0.01)
+        assert (status, "was ended" in text) == (503, True)
+        assert worker.do("look", json.dumps(ASKED), 60)[0] == 200
+    finally:
+        worker.stop()
+
+
+def test_who_comes_when_many_wait_is_told_at_once() -> None:
+    workers = Workers(1)
+    workers.waiting = MOST_WAITING
+    assert asyncio.run(workers.do("look", "{}", "", 1.0)) == (503, TOO_MANY)
+    assert application(Path(), workers).routes
