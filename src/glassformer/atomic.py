@@ -73,4 +73,4 @@ def _write_through(path: Path, data: bytes) -> None:
 
 
 def _cannot_write(path: Path, error: Exception) -> InputError:
-    return InputError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
+    return InputError("common.cannot_write", path=path, why=getattr(error, "strerror", None) or str(error))

@@ -4,26 +4,46 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
+
+from glassformer.messages import Message, sentences, verbatim
 
 
 class InputError(ValueError):
     """Something the user gave cannot be used as it is; the command line prints it and exits with 2."""
 
+    def __init__(self, id: str | Message, /, **values: Any) -> None:
+        if isinstance(id, Message):
+            self.message = id
+        else:
+            self.message = Message(id, **values) if id in sentences("en") else verbatim(id)
+        super().__init__(str(self.message))
 
-def whole_number(value: SupportsIndex, what: str, least: int) -> int:
+    def __reduce__(self) -> tuple[type[InputError], tuple[Message]]:
+        return type(self), (self.message,)  # from one process to another, in every language
+
+
+def whole_number(value: SupportsIndex, what: str | Message, least: int) -> int:
     """The value as an int, NumPy's kinds included; if it is none, or below the least, the error says what it is for."""
+    what = _named(what)
     try:
         number = operator.index(value)
     except TypeError:
-        raise InputError(f"{what} is a whole number, not {value!r}") from None
+        raise InputError("common.not_whole", what=what, value=value) from None
     if isinstance(value, bool) or number < least:
-        raise InputError(f"{what} is a whole number from {least} on, not {value!r}")
+        raise InputError("common.whole_number", what=what, least=least, value=value)
     return number
 
 
-def finite_number(value: float, what: str, least: float) -> float:
+def finite_number(value: float, what: str | Message, least: float) -> float:
     """The value, if it is a number from the least on and not infinite; if not, the error says what it is for."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
-        raise InputError(f"{what} is a number from {least:g} on, not {value!r}")
+        raise InputError("common.finite_number", what=_named(what), least=least, value=value)
     return value
+
+
+def _named(what: str | Message) -> Message:
+    """What a number is for, by the id of its message."""
+    if isinstance(what, Message):
+        return what
+    return Message(what) if what in sentences("en") else verbatim(what)

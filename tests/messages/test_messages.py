@@ -1,0 +1,79 @@
+"""No sentence is missing in any language, none is left over, and every value that a sentence names is given to it."""
+
+import ast
+import pickle
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import glassformer
+from glassformer.errors import InputError
+from glassformer.messages import LANGUAGES, Message, listed, sentences, verbatim, with_particles
+
+SOURCE = Path(glassformer.__file__).parent
+TAKES_AN_ID = {"Message", "InputError", "TooLargeError", "DivergedError"}
+
+
+def names_in(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def calls() -> Iterator[tuple[Path, ast.Call, str]]:
+    """Every call that makes a message, and its id where it stands in the call."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if called in TAKES_AN_ID and isinstance(node.args[0].value, str):
+                    yield path, node, node.args[0].value
+
+
+def test_every_sentence_is_there_in_every_language_with_the_same_values() -> None:
+    for language in LANGUAGES:
+        assert sentences(language).keys() == sentences("en").keys(), language
+        for id, text in sentences(language).items():
+            assert names_in(text) == names_in(sentences("en")[id]), (language, id)
+
+
+def test_every_call_gives_its_sentence_the_values_that_it_names() -> None:
+    for path, call, id in calls():
+        if id in sentences("en") and all(keyword.arg for keyword in call.keywords):
+            given = {keyword.arg for keyword in call.keywords}
+            assert given == names_in(sentences("en")[id]), f"{path}:{call.lineno} {id}"
+
+
+def test_no_sentence_is_left_over() -> None:
+    sources = "".join(path.read_text() for path in [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.js")])
+    quoted = set(re.findall(r"[\"']([a-z_0-9]+\.[a-z_0-9]+)[\"']", sources))
+    assert sentences("en").keys() - quoted == set()
+
+
+def test_numbers_lists_plurals_and_messages_are_said_as_a_person_reads_them() -> None:
+    assert str(Message("common.and_more", names="'a'", more=1024)) == "'a', … and 1,024 more"
+    assert str(listed("ab")) == "'a', 'b'"
+    assert str(listed("abc", most=1)) == "'a', … and 2 more"
+    assert str(Message("common.verbatim", text=["a", "b"])) == "a, b"
+    assert str(Message("common.verbatim", text=[verbatim("a"), verbatim("b")])) == "a; b"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("상태을(를)", "상태를"),
+        ("층을(를)", "층을"),
+        ("7(으)로", "7로"),
+        ("3(으)로", "3으로"),
+        ("6이(가)", "6이"),
+        ("x이(가)", "x이(가)"),
+    ],
+)
+def test_korean_particles_follow_the_sound_before_them(written: str, read: str) -> None:
+    assert with_particles(written) == read
+
+
+def test_an_error_goes_from_one_process_to_another_in_every_language() -> None:
+    error = InputError("common.not_whole", what=verbatim("n"), value=0.5)
+    assert pickle.loads(pickle.dumps(error)).message == error.message  # noqa: S301  (our own, made here)
