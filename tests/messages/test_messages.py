@@ -77,3 +77,12 @@ def test_korean_particles_follow_the_sound_before_them(written: str, read: str) 
 def test_an_error_goes_from_one_process_to_another_in_every_language() -> None:
     error = InputError("common.not_whole", what=verbatim("n"), value=0.5)
     assert pickle.loads(pickle.dumps(error)).message == error.message  # noqa: S301  (our own, made here)
+
+
+def test_a_message_goes_through_a_file_and_what_is_none_is_refused() -> None:
+    message = Message("common.whole_number", what=listed("ab"), least=1, value=[verbatim("x"), 2])
+    assert Message.from_json(message.to_json()) == message
+    assert Message.from_json("as it was") == verbatim("as it was")
+    for wrong in (3, {"id": "common.none", "values": {}}, {"id": "common.not_whole", "values": {"what": "n"}}):
+        with pytest.raises(ValueError):
+            Message.from_json(wrong)

@@ -58,9 +58,41 @@ class Message:
         text = _Sentence(language).vformat(sentences(language)[self.id], (), self.values)
         return with_particles(text) if language == "ko" else text
 
+    def to_json(self) -> dict[str, Any]:
+        """The id and the values, for a file: `from_json` reads it back."""
+        return {"id": self.id, "values": {name: _plain(value) for name, value in self.values.items()}}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Message:
+        """What `to_json` wrote, or text; ValueError for anything else, and for a sentence with other values."""
+        if isinstance(value, str):
+            return verbatim(value)
+        if not isinstance(value, dict) or value.keys() != {"id", "values"} or not isinstance(value["values"], dict):
+            raise ValueError(f"not a message: {value!r}")
+        if value["id"] not in sentences("en"):
+            raise ValueError(f"there is no sentence {value['id']!r}")
+        message = cls(value["id"], **{name: _from_plain(part) for name, part in value["values"].items()})
+        try:
+            str(message)
+        except (KeyError, ValueError, TypeError) as error:
+            raise ValueError(f"the values of {message.id!r} do not fit: {error}") from None
+        return message
+
     def in_all_languages(self) -> dict[str, str]:
         """The id, and the sentence in every language: what a page needs to let its reader choose."""
         return {"id": self.id, **{language: self.in_language(language) for language in LANGUAGES}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Message):
+        return value.to_json()
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _from_plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Message.from_json(value)
+    return [_from_plain(part) for part in value] if isinstance(value, list) else value
 
 
 def verbatim(text: str) -> Message:
