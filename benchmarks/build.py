@@ -11,7 +11,7 @@ import time
 
 from glassformer.automata import machine
 from glassformer.automata.zoo import SPECIMENS
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 
 
 def main(quick: bool) -> None:

@@ -26,7 +26,7 @@ import torch
 from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words
 from glassformer.automata.zoo import SPECIMENS
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 from glassformer.instruments.circuits import effects, prune, score, suffices, wires_in_weights
 from glassformer.instruments.patching import KINDS
 

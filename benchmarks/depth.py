@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import argparse
 
-from glassformer.compiler import compile, verify
+from glassformer.compiler.pipeline import compile
+from glassformer.compiler.verification import verify
 
 PUBLISHED = {
     "cyclic(2)": ("C2", 2),

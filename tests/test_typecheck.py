@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from glassformer.automata import machine
-from glassformer.compiler.stream import Form
 from glassformer.instruments.circuits import Score
 from glassformer.nn.attention import affine
+from glassformer.operations.stream import Form
 
 
 def test_a_wrong_type_is_an_error_in_functions_methods_and_data_classes() -> None:

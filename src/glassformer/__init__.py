@@ -12,17 +12,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from glassformer.algebra import classify, decompose
+    from glassformer.algebra import decompose
     from glassformer.automata import Machine, Semiautomaton, machine
-    from glassformer.compiler import Built, Certificate, compile, recurrent_network, verify
+    from glassformer.compiler.built import Built
+    from glassformer.compiler.certificate import Certificate
+    from glassformer.compiler.classification import classify
     from glassformer.compiler.constructions.universal import approximate
+    from glassformer.compiler.elsewhere.recurrent import recurrent_network
+    from glassformer.compiler.pipeline import compile
+    from glassformer.compiler.verification import verify
     from glassformer.errors import InputError
     from glassformer.nn import BlockShape, Config, Trace, Transformer
 
 _PARTS = {
-    "glassformer.algebra": ("classify", "decompose"),
+    "glassformer.algebra": ("decompose",),
     "glassformer.automata": ("Machine", "Semiautomaton", "machine"),
-    "glassformer.compiler": ("Built", "Certificate", "compile", "recurrent_network", "verify"),
+    "glassformer.compiler.built": ("Built",),
+    "glassformer.compiler.certificate": ("Certificate",),
+    "glassformer.compiler.classification": ("classify",),
+    "glassformer.compiler.elsewhere.recurrent": ("recurrent_network",),
+    "glassformer.compiler.pipeline": ("compile",),
+    "glassformer.compiler.verification": ("verify",),
     "glassformer.compiler.constructions.universal": ("approximate",),
     "glassformer.errors": ("InputError",),
     "glassformer.nn": ("BlockShape", "Config", "Trace", "Transformer"),

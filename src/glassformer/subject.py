@@ -16,7 +16,7 @@ from torch import Tensor
 from glassformer import interop
 from glassformer.automata import formats
 from glassformer.automata.words import chosen_words, every_word
-from glassformer.compiler import Built
+from glassformer.compiler.built import Built
 from glassformer.errors import InputError
 from glassformer.instruments.sites import Site, check
 from glassformer.interop import huggingface

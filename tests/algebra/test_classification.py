@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from glassformer import classify
 from glassformer.automata import Machine, Semiautomaton, machine
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from strategies import machines
 

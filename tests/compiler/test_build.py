@@ -7,9 +7,13 @@ import pytest
 import torch
 
 from glassformer.automata import formats, machine
-from glassformer.compiler import Built, compile, describe, verify
+from glassformer.compiler.built import Built
+from glassformer.compiler.description import describe
+from glassformer.compiler.pipeline import compile
+from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
 from glassformer.nn import files
+from glassformer.operations.attention import LookBack
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
@@ -111,7 +115,7 @@ def test_the_description_names_what_each_part_reads_and_writes() -> None:
     assert len(layers) == 5
     for distance, layer in zip((1, 2, 4, 8, 16), layers, strict=True):
         (head,) = layer.heads
-        assert head.does == f"look {distance} back"
+        assert head.operation == LookBack(distance)
         assert (head.query, head.key) == (["angles", "early"], ["first", "angles"])
         assert (head.value, head.writes) == (["now"], ["past"])
         assert layer.mlp is not None

@@ -10,10 +10,14 @@ from sympy.core import random
 from glassformer.algebra import decompose
 from glassformer.automata import Machine, machine
 from glassformer.automata.zoo import SPECIMENS
-from glassformer.compiler import compile, describe, verify
-from glassformer.compiler.instructions import Clock
-from glassformer.compiler.stream import Answers, Program, Stream
+from glassformer.compiler.description import describe
+from glassformer.compiler.pipeline import compile
+from glassformer.compiler.program import Answers, Program
+from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
+from glassformer.operations.attention import FlatSum, LatestMatch
+from glassformer.operations.positions import Positions
+from glassformer.operations.stream import Stream
 from oracle import ROWS, machine_of
 from strategies import machines
 
@@ -63,8 +67,8 @@ def test_the_depth_is_the_same_for_long_words(spec: str) -> None:
 def test_what_is_not_solvable_is_multiplied_by_doubling(spec: str, constant: int, length: int) -> None:
     built = compile(spec, length, "cascade")
     assert built.certificate.layers == constant + max(1, (length - 1).bit_length())
-    assert "by doubling, all else in constant depth" in built.certificate.why
-    assert built.certificate.theorem.startswith("Theorems 1 and 2")
+    assert "by doubling, all else in constant depth" in str(built.certificate.why)
+    assert str(built.certificate.theorem).startswith("Theorems 1 and 2")
     assert verify(built, words=12).wrong == 0
 
 
@@ -98,11 +102,11 @@ def test_auto_takes_the_shallowest_that_is_exact() -> None:
     assert (short.certificate.method, short.certificate.layers) == ("log", 3)
     long = compile("permutation_reset(4)", 100)
     assert (long.certificate.method, long.certificate.layers) == ("cascade", 4)
-    assert "log would take 7" in long.certificate.why
+    assert "log would take 7" in str(long.certificate.why)
     assert compile("alternating(5)", 64).certificate.method == "log"
     half = compile("parity", 100, dtype="bfloat16")  # a prefix sum is not exact there
     assert half.certificate.method == "log"
-    assert "cascade was refused: bfloat16 would not be exact" in half.certificate.why
+    assert "cascade was refused: bfloat16 would not be exact" in str(half.certificate.why)
 
 
 def test_a_length_that_a_format_cannot_sum_is_refused_with_one_that_can() -> None:
@@ -150,13 +154,13 @@ def test_many_resets_take_one_gate_each_and_not_one_for_each_state() -> None:
 def test_it_is_said_what_the_sizes_grow_with() -> None:
     for spec in ("parity", "permutation_reset(4)", "gridworld(4)", "dyck(pairs=2, depth=3)", "symmetric(5)"):
         assert set(compile(spec, 60).certificate.grows) == {"width", "mlp"}
-    assert "groups and 6 table rows; " in compile("permutation_reset(4)", 60, "cascade").certificate.grows["width"]
+    assert "groups and 6 table rows; " in str(compile("permutation_reset(4)", 60, "cascade").certificate.grows["width"])
 
 
 def test_the_parts_are_named() -> None:
     told = describe((built := compile("permutation_reset(4)", 20, "cascade")).model, built.certificate)
-    assert told.layers[0].heads[0].does == "flat sum"
-    assert told.layers[-1].heads[0].does.startswith("conditional reset")
+    assert told.layers[0].heads[0].operation == FlatSum()
+    assert isinstance(told.layers[-1].heads[0].operation, LatestMatch)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +175,7 @@ def test_the_parts_are_named() -> None:
 )
 def test_a_level_remembers_no_more_than_it_must(spec: str, heads: list[list[str]]) -> None:
     told = describe((built := compile(spec, 20, "cascade")).model, built.certificate)
-    assert [[head.does for head in layer.heads] for layer in told.layers] == heads
+    assert [[str(head.operation.title) for head in layer.heads] for layer in told.layers] == heads
     assert verify(built, words=30).wrong == 0
 
 
@@ -189,7 +193,7 @@ def test_a_part_that_is_entered_once_at_one_place_needs_no_memory_of_it(start: i
 def test_situations_that_do_the_same_and_lead_to_the_same_are_one(spec: str, rows: int) -> None:
     """Brackets below an error. The last digit tells the remainder alone, and needs no row at all."""
     built = compile(spec, 20, "cascade")
-    assert f"and {rows} table rows; " in built.certificate.grows["width"]
+    assert f"and {rows} table rows; " in str(built.certificate.grows["width"])
     assert verify(built, words=30).wrong == 0
 
 
@@ -201,14 +205,19 @@ def test_the_last_match_before_this_position_is_found(context: int, dtype: torch
     matches[0] = True
     stream = Stream()
     names = ("match", "source", "elsewhere", "nearby", "none")
-    match, source, elsewhere, nearby, none = (stream.register(name, 1, "") for name in names)
-    clock = Clock(stream, context, blocks=True)
+    match, source, elsewhere, nearby, none = (stream.register(name, 1) for name in names)
+    positions = Positions(stream, context, blocks=True)
     values = torch.randint(1, 100, (context, 1))
     tokens = stream.into({match: matches[:, None].double(), source: values.double()})
     program = Program(
-        stream, tokens, clock.table(), stream.form({clock.first: [[0.0]]}), Answers(torch.tensor([0]), tokens[:1])
+        stream,
+        tokens,
+        positions.table(),
+        stream.form({positions.first: [[0.0]]}),
+        Answers(torch.tensor([0]), tokens[:1]),
     )
-    program.block(*clock.attend_last_before(stream.form({match: [[1.0]]}), source, elsewhere, nearby, none))
+    is_match = stream.form({match: [[1.0]]})
+    program.block(*LatestMatch().heads_before(positions, is_match, source, elsewhere, nearby, none))
     after = program.assemble(dtype).trace(torch.arange(context)[None])["blocks.0.hook_resid_post"][0]
     fetched = torch.where(after[:, none.columns] == 1, after[:, elsewhere.columns], after[:, nearby.columns])[:, 0]
     last = [max(s for s in range(t) if matches[s]) for t in range(1, context)]

@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from glassformer.automata import zoo
-from glassformer.compiler.certificate import PRECISIONS, margins
-from glassformer.compiler.constructions.doubling import log_depth
-from glassformer.compiler.instructions import Clock, step, units
-from glassformer.compiler.stream import Answers, Form, Program, Stream
+from glassformer.compiler.constructions.doubling.program import log_depth
+from glassformer.compiler.margins import PRECISIONS, margins
+from glassformer.compiler.program import Answers, Program
+from glassformer.operations.positions import Positions
+from glassformer.operations.stream import Form, Stream
+from glassformer.operations.units import step, units
 
 FLOAT32, BFLOAT16 = PRECISIONS["float32"], PRECISIONS["bfloat16"]
 
@@ -23,7 +25,7 @@ def program_with(**head_changes: float) -> Program:
 
 
 def failures(program: Program, dtype: str = "float32") -> str:
-    return "; ".join(margins(program, PRECISIONS[dtype]).failures())
+    return "; ".join(map(str, margins(program, PRECISIONS[dtype]).failures()))
 
 
 def test_a_sound_program_has_no_failures() -> None:
@@ -52,12 +54,12 @@ def test_answers_that_rounding_can_swap_are_a_failure() -> None:
 
 def test_weights_that_the_format_cannot_hold_are_a_failure() -> None:
     stream = Stream()
-    x, y = stream.register("x", 1, "", high=200), stream.register("y", 1, "")
-    clock = Clock(stream, 4)
+    x, y = stream.register("x", 1, high=200), stream.register("y", 1)
+    positions = Positions(stream, 4)
     form = stream.form({x: [[1.0]]})
     nothing = Form(torch.zeros(stream.width, 1).double(), torch.zeros(1).double())
     answers = Answers(torch.tensor([0]), torch.zeros(1, stream.width).double())
-    program = Program(stream, torch.zeros(4, stream.width).double(), clock.table(), nothing, answers)
+    program = Program(stream, torch.zeros(4, stream.width).double(), positions.table(), nothing, answers)
     program.block(mlp=units(form, step(100), stream.into({y: [[1.0]]})))
     assert not failures(program)
     assert "2 weights that must be exact would be rounded" in failures(program, "bfloat16")
@@ -65,7 +67,7 @@ def test_weights_that_the_format_cannot_hold_are_a_failure() -> None:
 
 @pytest.mark.parametrize("precision", PRECISIONS.values(), ids=lambda precision: precision.name)
 def test_a_format_is_described_as_torch_has_it(precision: object) -> None:
-    from glassformer.compiler.certificate import Precision, torch_dtype
+    from glassformer.compiler.margins import Precision, torch_dtype
 
     assert isinstance(precision, Precision)
     info = torch.finfo(torch_dtype(precision.name))

@@ -5,19 +5,25 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.compiler.instructions import Bend, Clock, clear, ramp, step, table, tent, units
-from glassformer.compiler.stream import Answers, Form, Head, Program, Register, Stream, Units
+from glassformer.compiler.program import Answers, Program
+from glassformer.messages import verbatim
+from glassformer.operations.attention import FlatSum, LatestMatch, LookBack
+from glassformer.operations.positions import Positions
+from glassformer.operations.stream import Form, Head, Register, Stream, Units
+from glassformer.operations.units import Bend, clear, ramp, step, table, tent, units
+
+DOUBLE = verbatim("double")
 
 
 def stream_after(
-    stream: Stream, clock: Clock, filled: dict[Register, Tensor], *heads: Head, mlp: Units | None = None,
+    stream: Stream, positions: Positions, filled: dict[Register, Tensor], *heads: Head, mlp: Units | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:  # fmt: skip
     """The residual stream after one block; position p starts with row p of `filled`."""
-    context = clock.context
+    context = positions.context
     tokens = stream.into({register: rows.double() for register, rows in filled.items()})
-    nothing = stream.form({clock.first: [[0.0]]})
-    program = Program(stream, tokens, clock.table(), nothing, Answers(torch.tensor([0]), tokens[:1]))
+    nothing = stream.form({positions.first: [[0.0]]})
+    program = Program(stream, tokens, positions.table(), nothing, Answers(torch.tensor([0]), tokens[:1]))
     program.block(*heads, mlp=mlp)
     model = program.assemble(dtype)
     return model.trace(torch.arange(context)[None])["blocks.0.hook_resid_post"][0]
@@ -28,11 +34,13 @@ def stream_after(
 def test_attend_back_fetches_from_exactly_that_far_or_from_the_start(distance: int, dtype: torch.dtype) -> None:
     context = 65
     stream = Stream()
-    source = stream.register("source", 3, "")
-    target = stream.register("target", 3, "")
-    clock = Clock(stream, context, [1, 2, 3, 8, 13, 32, 64])
+    source = stream.register("source", 3)
+    target = stream.register("target", 3)
+    positions = Positions(stream, context, [1, 2, 3, 8, 13, 32, 64])
     values = torch.randint(0, 100, (context, 3))
-    after = stream_after(stream, clock, {source: values}, clock.attend_back(distance, source, target), dtype=dtype)
+    after = stream_after(
+        stream, positions, {source: values}, LookBack(distance).head(positions, source, target), dtype=dtype
+    )
     expected = values[(torch.arange(context) - distance).clamp(min=0)]
     assert torch.equal(after[:, target.columns], expected.to(dtype))
 
@@ -43,11 +51,11 @@ def test_attend_last_fetches_from_the_last_match(context: int) -> None:
     matches = torch.tensor(rng.random(context) < 0.1)
     matches[0] = True
     stream = Stream()
-    match, source, target = (stream.register(name, 1, "") for name in ("match", "source", "target"))
-    clock = Clock(stream, context, place=True)
+    match, source, target = (stream.register(name, 1) for name in ("match", "source", "target"))
+    positions = Positions(stream, context, place=True)
     values = torch.randint(0, 100, (context, 1))
-    head = clock.attend_last(stream.form({match: [[1.0]]}), {target: source})
-    after = stream_after(stream, clock, {match: matches[:, None].double(), source: values}, head)
+    head = LatestMatch().head(positions, stream.form({match: [[1.0]]}), {target: source})
+    after = stream_after(stream, positions, {match: matches[:, None].double(), source: values}, head)
     last = [max(s for s in range(t + 1) if matches[s]) for t in range(context)]
     assert torch.equal(after[:, target.columns], values[last].float())
 
@@ -55,11 +63,11 @@ def test_attend_last_fetches_from_the_last_match(context: int) -> None:
 @pytest.mark.parametrize("context", [2, 17, 257, 1025])
 def test_flat_sum_is_the_prefix_sum(context: int) -> None:
     stream = Stream()
-    source, target = stream.register("source", 2, ""), stream.register("target", 2, "")
-    clock = Clock(stream, context, share=True)
+    source, target = stream.register("source", 2), stream.register("target", 2)
+    positions = Positions(stream, context, share=True)
     values = torch.randint(0, 2, (context, 2))
     values[0] = 0
-    after = stream_after(stream, clock, {source: values}, clock.flat_sum(source, target))
+    after = stream_after(stream, positions, {source: values}, FlatSum().head(positions, source, target))
     # the sum is rounded like `context` additions of 1/context: under ¼ it can be told from its neighbours
     assert (after[:, target.columns] - values.cumsum(0)).abs().max() < 0.25 * context / 1025 + 1e-3
 
@@ -67,10 +75,10 @@ def test_flat_sum_is_the_prefix_sum(context: int) -> None:
 def applied(bend: Bend, x: Tensor) -> Tensor:
     """What units make of a number."""
     stream = Stream()
-    source, target = stream.register("source", 1, ""), stream.register("target", 1, "")
-    clock = Clock(stream, len(x))
+    source, target = stream.register("source", 1), stream.register("target", 1)
+    positions = Positions(stream, len(x))
     made = units(stream.form({source: [[1.0]]}), bend, stream.into({target: [[1.0]]}))
-    after = stream_after(stream, clock, {source: x[:, None]}, mlp=made, dtype=torch.float64)
+    after = stream_after(stream, positions, {source: x[:, None]}, mlp=made, dtype=torch.float64)
     return after[:, target.columns][:, 0]
 
 
@@ -94,52 +102,52 @@ def test_a_tent_is_the_identity_up_to_its_top_and_zero_elsewhere(top: int) -> No
 
 def test_clear_empties_a_register_and_no_other() -> None:
     stream = Stream()
-    first, second = stream.register("first", 2, ""), stream.register("second", 2, "")
-    clock = Clock(stream, 4)
+    first, second = stream.register("first", 2), stream.register("second", 2)
+    positions = Positions(stream, 4)
     rows = torch.arange(8).view(4, 2)
-    after = stream_after(stream, clock, {first: rows, second: rows}, mlp=clear(stream, first))
+    after = stream_after(stream, positions, {first: rows, second: rows}, mlp=clear(stream, first))
     assert torch.equal(after[:, first.columns], torch.zeros(4, 2))
     assert torch.equal(after[:, second.columns], rows.float())
 
 
 def test_a_table_looks_rows_up() -> None:
     stream = Stream()
-    a, b, out = stream.register("a", 3, ""), stream.register("b", 2, ""), stream.register("out", 5, "")
-    clock = Clock(stream, 6)
+    a, b, out = stream.register("a", 3), stream.register("b", 2), stream.register("out", 5)
+    positions = Positions(stream, 6)
     pairs = [(i, j) for i in range(3) for j in range(2)]
-    made = table(stream, [({a: i, b: j}, {out: (2 * i + j) % 5}) for i, j in pairs], "2a + b mod 5")
+    made = table(stream, [({a: i, b: j}, {out: (2 * i + j) % 5}) for i, j in pairs], verbatim("2a + b mod 5"))
     filled = {a: torch.eye(3)[[i for i, _ in pairs]], b: torch.eye(2)[[j for _, j in pairs]]}
-    after = stream_after(stream, clock, filled, mlp=made)
+    after = stream_after(stream, positions, filled, mlp=made)
     assert after[:, out.columns].argmax(1).tolist() == [(2 * i + j) % 5 for i, j in pairs]
     assert after[:, out.columns].sum(1).tolist() == [1.0] * 6
 
 
 def test_units_side_by_side_do_both() -> None:
     stream = Stream()
-    x, y = stream.register("x", 1, ""), stream.register("y", 1, "")
-    clock = Clock(stream, 4)
+    x, y = stream.register("x", 1), stream.register("y", 1)
+    positions = Positions(stream, 4)
     form = stream.form({x: [[1.0]]})
-    both = units(form, ramp(), stream.into({y: [[2.0]]}), "double") + units(form, step(2), stream.into({y: [[10.0]]}))
-    after = stream_after(stream, clock, {x: torch.arange(4)[:, None]}, mlp=both)
+    both = units(form, ramp(), stream.into({y: [[2.0]]}), DOUBLE) + units(form, step(2), stream.into({y: [[10.0]]}))
+    after = stream_after(stream, positions, {x: torch.arange(4)[:, None]}, mlp=both)
     assert after[:, y.columns][:, 0].tolist() == [0, 2, 14, 16]
-    assert both.does == "double"
+    assert both.does == (DOUBLE,)
 
 
 def test_a_register_after_the_first_instruction_is_an_error() -> None:
     stream = Stream()
-    stream.form({stream.register("x", 1, ""): [[1.0]]})
+    stream.form({stream.register("x", 1): [[1.0]]})
     with pytest.raises(RuntimeError, match="'late' comes after the first instruction"):
-        stream.register("late", 1, "")
+        stream.register("late", 1)
 
 
 def test_a_block_may_hold_heads_of_different_widths() -> None:
     stream = Stream()
-    one, two = stream.register("one", 1, ""), stream.register("two", 4, "")
-    to_one, to_two = stream.register("to_one", 1, ""), stream.register("to_two", 4, "")
-    clock = Clock(stream, 8, [1], place=True)
-    match: Form = stream.form({clock.first: [[0.0]]}, 1.0)
-    heads = clock.attend_back(1, two, to_two), clock.attend_last(match, {to_one: one})
+    one, two = stream.register("one", 1), stream.register("two", 4)
+    to_one, to_two = stream.register("to_one", 1), stream.register("to_two", 4)
+    positions = Positions(stream, 8, [1], place=True)
+    match: Form = stream.form({positions.first: [[0.0]]}, 1.0)
+    heads = LookBack(1).head(positions, two, to_two), LatestMatch().head(positions, match, {to_one: one})
     filled = {one: torch.arange(8)[:, None], two: torch.arange(32).view(8, 4)}
-    after = stream_after(stream, clock, filled, *heads)
+    after = stream_after(stream, positions, filled, *heads)
     assert after[:, to_one.columns][:, 0].tolist() == list(range(8))
     assert after[1:, to_two.columns].tolist() == torch.arange(28).view(7, 4).tolist()

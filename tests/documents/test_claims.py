@@ -8,7 +8,8 @@ import pytest
 
 from glassformer.algebra import decompose
 from glassformer.automata import Machine, zoo
-from glassformer.compiler import Built, Certificate, compile, describe, recurrent_network
+from glassformer.compiler.built import Built
+from glassformer.compiler.certificate import Certificate
 from glassformer.compiler.constructions.universal import (
     Approximation,
     Classical,
@@ -16,7 +17,9 @@ from glassformer.compiler.constructions.universal import (
     approximate,
     one_hidden_layer,
 )
-from glassformer.compiler.description import Description
+from glassformer.compiler.description import Description, describe
+from glassformer.compiler.elsewhere.recurrent import recurrent_network
+from glassformer.compiler.pipeline import compile
 from glassformer.documents import CLAIMS, Claim, find, run
 from glassformer.documents.evolution import claims as s3_evolution
 from glassformer.documents.evolution.study import Scale
@@ -106,7 +109,7 @@ def all_alike(task: Task, architecture: Architecture, settings: Settings) -> Tra
 
 def unused_heads(model: Transformer) -> list[HeadScore]:
     heads = [(layer, head) for layer, shape in enumerate(model.config.blocks) for head in range(shape.heads)]
-    return [HeadScore(layer, head, "self", None, 1.0, 0.0, {}, {}) for layer, head in heads]
+    return [HeadScore(layer, head, None, None, 1.0, 0.0, {}, {}) for layer, head in heads]
 
 
 def always_the_coarsest(name: str, d: int, n: int, delta: float, positions: bool, samples: int) -> Approximation:

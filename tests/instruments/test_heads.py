@@ -9,10 +9,12 @@ import torch
 from glassformer.automata import machine
 from glassformer.automata.words import chosen_words
 from glassformer.automata.zoo import SPECIMENS
-from glassformer.compiler import Built, compile
+from glassformer.compiler.built import Built
+from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.instruments import HeadScore, score_heads
 from glassformer.nn import BlockShape, Config, Transformer
+from glassformer.operations.attention import AnyMatch, FlatSum, Itself, LatestMatch, LookBack, Operation, Start
 from glassformer.training import Architecture, Following, Settings, train
 
 
@@ -26,24 +28,24 @@ def named(built: Built) -> list[HeadScore]:
 def test_every_head_of_a_built_model_is_named_by_its_known_job(spec: str, method: str) -> None:
     built = compile(spec, 40, method)
     for score in named(built):
-        known = built.certificate.blocks[score.layer]["heads"][score.head]
-        assert score.job == known.split(":")[0], (known, score)
-        assert score.at is None or "all matches" in known, score  # what matches may well be told by its letter
+        known = built.certificate.blocks[score.layer].heads[score.head]
+        assert score.operation == known.pattern, (known, score)
+        assert score.at is None or isinstance(known, AnyMatch), score  # what matches may well be told by its letter
 
 
 def test_heads_of_an_untrained_model_are_unclear() -> None:
     config = Config.uniform(vocab=3, outputs=2, context=40, width=32, layers=2, heads=4, norm="layer")
     torch.manual_seed(0)
     scores = score_heads(Transformer(config), torch.randint(0, 2, (32, 40)))
-    assert {score.job for score in scores} <= {"unclear", "flat sum"}  # all alike is what such a head does
-    assert all(score.scores["conditional reset"] < 0.5 for score in scores)
+    assert {score.operation for score in scores} <= {None, FlatSum()}  # all alike is what such a head does
+    assert all(score.scores[LatestMatch()] < 0.5 for score in scores)
 
 
 def test_a_flat_head_and_the_null_are_told_apart_from_a_reset() -> None:
     flat, reset = named(compile("parity", 40, "cascade")), named(compile("memory(3)", 40, "cascade"))
-    assert [score.job for score in flat] == ["flat sum"]
-    assert {score.job for score in reset} == {"conditional reset"}
-    assert flat[0].nulls["self"] < 0.2
+    assert [score.operation for score in flat] == [FlatSum()]
+    assert {score.operation for score in reset} == {LatestMatch()}
+    assert flat[0].nulls[Itself()] < 0.2
 
 
 def looking(at: Callable[[int], int], length: int = 24) -> Transformer:
@@ -62,21 +64,23 @@ def looking(at: Callable[[int], int], length: int = 24) -> Transformer:
 
 
 @pytest.mark.parametrize(
-    ("at", "job"),
+    ("at", "operation"),
     [
-        (lambda query: query, "self"),
-        (lambda query: 0, "start"),
-        (lambda query: max(query - 1, 0), "look 1 back"),
-        (lambda query: max(query - 4, 0), "look 4 back"),
-        (lambda query: max(query - 3, 0), "unclear"),
-        (lambda query: max(query - 5, 0), "unclear"),
-        (lambda query: query // 2, "unclear"),
-        (lambda query: query - query % 2, "unclear"),
+        (lambda query: query, Itself()),
+        (lambda query: 0, Start()),
+        (lambda query: max(query - 1, 0), LookBack(1)),
+        (lambda query: max(query - 4, 0), LookBack(4)),
+        (lambda query: max(query - 3, 0), None),
+        (lambda query: max(query - 5, 0), None),
+        (lambda query: query // 2, None),
+        (lambda query: query - query % 2, None),
     ],
 )
-def test_a_head_that_the_position_moves_is_no_conditional_reset(at: Callable[[int], int], job: str) -> None:
+def test_a_head_that_the_position_moves_is_no_conditional_reset(
+    at: Callable[[int], int], operation: Operation | None
+) -> None:
     (score,) = score_heads(looking(at), torch.randint(0, 3, (40, 24)))
-    assert score.job == job, score
+    assert score.operation == operation, score
     assert score.matters == 0
 
 
@@ -93,7 +97,7 @@ def test_a_trained_flip_flop_model_has_a_conditional_reset() -> None:
     assert trained.score.accuracy > 0.99
     assert isinstance(trained.model, Transformer)
     (score,) = score_heads(trained.model, task.batch(np.random.default_rng(1), 64).tokens)
-    assert score.job == "conditional reset", score
+    assert score.operation == LatestMatch(), score
 
 
 def test_a_head_that_resets_where_it_matters_is_named_for_those_tokens() -> None:
@@ -102,7 +106,7 @@ def test_a_head_that_resets_where_it_matters_is_named_for_those_tokens() -> None
     assert isinstance(trained.model, Transformer)
     (score,) = score_heads(trained.model, task.batch(np.random.default_rng(0), 64).tokens)
     read = task.names.index("r")  # after a write the letter itself tells the state, wherever the head looks
-    assert (score.job, score.at) == ("conditional reset", [read]), score
+    assert (score.operation, score.at) == (LatestMatch(), [read]), score
 
 
 def test_what_cannot_be_scored_is_refused() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.instruments.lens import attribute, logit_lens
 from glassformer.instruments.steps import at_temperature, follow, neighbours

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.instruments import patching, sites
 from glassformer.instruments.patching import (

@@ -8,7 +8,9 @@ import torch
 
 from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words, every_word
-from glassformer.compiler import Built, compile, verify
+from glassformer.compiler.built import Built
+from glassformer.compiler.pipeline import compile
+from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
 from glassformer.instruments import sites
 from glassformer.instruments.circuits import answers, effects, prune, score, suffices, wires_in_weights

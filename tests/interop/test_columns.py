@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 from glassformer.interop.alike import alike
 from glassformer.interop.columns import Affine, unrolled
 

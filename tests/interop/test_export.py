@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from glassformer.automata.words import chosen_words
-from glassformer.compiler import Built, compile
+from glassformer.compiler.built import Built
+from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.interop import load, to_hf, to_transformer_lens
 from glassformer.interop.alike import alike

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from glassformer.automata import Machine, machine, zoo
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.training import FlipFlopLanguage, Following
 from glassformer.training.batch import NOT_ASKED

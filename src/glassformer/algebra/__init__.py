@@ -1,8 +1,7 @@
 """What a machine is made of: its monoid, its groups, its cascade, and how hard it is. NumPy, scipy and sympy only."""
 
 from glassformer.algebra.cascade import Cascade, decompose
-from glassformer.algebra.classification import Classification, classify
 from glassformer.algebra.limits import Limits
 from glassformer.algebra.monoid import Monoid, monoid
 
-__all__ = ["Cascade", "Classification", "Limits", "Monoid", "classify", "decompose", "monoid"]
+__all__ = ["Cascade", "Limits", "Monoid", "decompose", "monoid"]

@@ -1,43 +1,6 @@
-"""How many layers each construction takes for words of a length."""
-
-from __future__ import annotations
-
-import numpy as np
-from jaxtyping import Bool
-
-from glassformer.automata import Machine
+"""How often a window doubles."""
 
 
 def doubling(length: int) -> int:
     """⌈log₂ T⌉, and one for a single letter: every layer doubles the window (Theorem 1)."""
     return max(1, (length - 1).bit_length())
-
-
-def window(machine: Machine, length: int) -> int:
-    """How many of the last letters tell the state of a word: all of them, or fewer if the machine forgets the others.
-
-    It forgets them if, of any two states that can be reached, words of some length make one (a definite machine). Two
-    states are still apart after k + 1 letters if some letter leads them to two that are so after k. Where all letters
-    do the same, none is needed: the length of the word tells the state.
-    """
-    delta = machine.trim().delta
-    if (delta == delta[0]).all():
-        return 0
-    if not all(_ends_in_one(letter) for letter in delta):
-        return length  # most machines, at once
-    apart: Bool[np.ndarray, "state state"] = ~np.eye(delta.shape[1], dtype=bool)
-    for letters in range(length):
-        if not apart.any():
-            return max(1, letters)
-        still = np.any([apart[np.ix_(letter, letter)] for letter in delta], axis=0)
-        if (still == apart).all():
-            return length
-        apart = still
-    return length
-
-
-def _ends_in_one(letter: np.ndarray) -> bool:
-    """Whether a letter, often enough, leads all states to one."""
-    for _ in range(len(letter).bit_length()):
-        letter = letter[letter]
-    return bool((letter == letter[0]).all())

@@ -26,16 +26,20 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from glassformer.algebra.cascade import Cascade, decompose
-from glassformer.algebra.depth import doubling
+from glassformer.algebra.cascade import Cascade
 from glassformer.algebra.way import Stop, way_down
 from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
-from glassformer.compiler.constructions.doubling import because, compose
-from glassformer.compiler.instructions import Clock
-from glassformer.compiler.stream import Answers, Head, Program, Register, Stream, Units
+from glassformer.compiler.constructions.doubling.program import because, compose
+from glassformer.compiler.constructions.doubling.window import doublings
+from glassformer.compiler.program import Answers, Program
 from glassformer.compiler.turning import Turning, moved, reversed_moves
-from glassformer.wording import counted
+from glassformer.messages import Message, verbatim
+from glassformer.operations.attention import FlatSum, LatestMatch, LookBack
+from glassformer.operations.positions import Positions
+from glassformer.operations.stream import Head, Register, Stream, Units
+
+LAST = Message("operations.last_match")
 
 Counts: TypeAlias = dict[int, list[OneHot]]
 """For each component with a group, what each stage has counted."""
@@ -45,7 +49,9 @@ class Registers:
     """What the stream holds for one level."""
 
     def __init__(self, stream: Stream, stop: Stop, k: int, length: int) -> None:
-        self.situation = stream.register(f"situation {k}", len(stop.situations) + 1, f"P, P′ and letter on level {k}")
+        self.situation = stream.register(
+            f"situation {k}", len(stop.situations) + 1, verbatim(f"P, P′ and letter on level {k}")
+        )
         self.steps: dict[tuple[int, int], Register] = {}
         self.sums: dict[tuple[int, int], Register] = {}
         self.counts: dict[tuple[int, int], Register] = {}
@@ -57,13 +63,19 @@ class Registers:
                 name, moduli = f"{k}.{i + 1}.{stage + 1}", counter.moduli
                 low, high, size = -(max(moduli) // 2), (max(moduli) - 1) // 2, len(moduli)
                 about = f"modulo {' and '.join(map(str, moduli))}"
-                self.steps[i, stage] = stream.register(f"step {name}", size, f"what to add, {about}", low, high)
+                self.steps[i, stage] = stream.register(
+                    f"step {name}", size, verbatim(f"what to add, {about}"), low, high
+                )
                 far = (low * length, high * length)
-                self.sums[i, stage] = stream.register(f"sum {name}", size, "all steps so far", *far)
+                self.sums[i, stage] = stream.register(f"sum {name}", size, verbatim("all steps so far"), *far)
                 counts = math.prod(moduli)
-                self.counts[i, stage] = stream.register(f"count {name}", counts, f"the steps before this one, {about}")
+                self.counts[i, stage] = stream.register(
+                    f"count {name}", counts, verbatim(f"the steps before this one, {about}")
+                )
                 if stage:
-                    self.elements[i, stage] = stream.register(f"element {name}", part.group.order, "what is left to do")
+                    self.elements[i, stage] = stream.register(
+                        f"element {name}", part.group.order, verbatim("what is left to do")
+                    )
         self.own, self.now, self.past = (dict[int, Register]() for _ in range(3))
         for i, rest in self.rests.items():
             name, stage = f"{k}.{i + 1}", len(self.turning[i].counters)
@@ -73,24 +85,26 @@ class Registers:
                 "past": "the same for as many letters before them",
             }
             self.own[i], self.now[i], self.past[i] = (
-                stream.register(f"{what} {name}", rest.points, meaning, high=rest.points - 1)
+                stream.register(f"{what} {name}", rest.points, verbatim(meaning), high=rest.points - 1)
                 for what, meaning in words.items()
             )
-            self.counts[i, stage] = stream.register(f"rest {name}", len(rest.elements), "the same for all before")
+            self.counts[i, stage] = stream.register(
+                f"rest {name}", len(rest.elements), verbatim("the same for all before")
+            )
         self.memory = stop.memory
         if self.memory not in ("nothing", "the first"):
             about = "the tile that this letter resets to, with earlier turns undone"
-            self.written = stream.register(f"to {k}", stop.places, about)
+            self.written = stream.register(f"to {k}", stop.places, verbatim(about))
         if self.memory in ("the latest reset", "the latest reset before", "the first"):
-            self.writes = stream.register(f"reset {k}", 1, f"does this letter reset level {k}?")
+            self.writes = stream.register(f"reset {k}", 1, verbatim(f"does this letter reset level {k}?"))
         if self.memory in ("the letter before", "the latest reset"):
-            self.found = stream.register(f"found {k}", stop.places, f"the same of {self.memory}")
+            self.found = stream.register(f"found {k}", stop.places, verbatim(f"the same of {self.memory}"))
         if self.memory == "the latest reset before":
-            self.elsewhere = stream.register(f"earlier {k}", stop.places, "the latest in an earlier block")
-            self.nearby = stream.register(f"nearby {k}", stop.places, "the latest in this block")
-            self.no_one = stream.register(f"none {k}", 1, "was there none in this block?")
+            self.elsewhere = stream.register(f"earlier {k}", stop.places, verbatim("the latest in an earlier block"))
+            self.nearby = stream.register(f"nearby {k}", stop.places, verbatim("the latest in this block"))
+            self.no_one = stream.register(f"none {k}", 1, verbatim("was there none in this block?"))
         if self.memory == "the first":
-            self.so_far = stream.register(f"resets {k}", 1, "how many resets so far", high=length)
+            self.so_far = stream.register(f"resets {k}", 1, verbatim("how many resets so far"), high=length)
 
 
 class Writer:
@@ -101,18 +115,20 @@ class Writer:
         self.stops, self.last = self.way.stops, self.way.last
         self.state_of = cascade.state_of
         doubled = self.way.depth is None
-        least = 2 ** doubling(length) if doubled else 2 * self.way.layers(length) + 2  # shorter words need not all
+        least = (
+            2 ** max(1, doublings(length)) if doubled else 2 * self.way.layers(length) + 2
+        )  # shorter words need not all
         length = max(length, least)
         self.machine, self.length, self.stream = machine, length, Stream()
         self.registers = [Registers(self.stream, stop, k + 1, length) for k, stop in enumerate(self.stops)]
-        self.end = self.stream.register("state", len(machine.states), "the state after the letter")
+        self.end = self.stream.register("state", len(machine.states), verbatim("the state after the letter"))
         memories = {r.memory for r in self.registers}
         self.sums = any(s.stages for s in self.stops) or "the first" in memories
         self.blocks = "the latest reset before" in memories
-        layers = doubling(length) if doubled else int("the letter before" in memories)
+        layers = max(1, doublings(length)) if doubled else int("the letter before" in memories)
         self.distances = [2**layer for layer in range(layers)]
         place = "the latest reset" in memories
-        self.clock = Clock(self.stream, length + 1, self.distances, place, share=self.sums, blocks=self.blocks)
+        self.positions = Positions(self.stream, length + 1, self.distances, place, share=self.sums, blocks=self.blocks)
 
     def program(self) -> Program:
         """The whole program."""
@@ -122,11 +138,11 @@ class Writer:
             tokens=self.stream.into(
                 {register: matrix[[*self.way.entered, -1]] for register, matrix in self.entry(0).items()}
             ),
-            positions=self.clock.table(),
+            positions=self.positions.table(),
             read_out=self.stream.form({self.end: each}),
             answers=Answers(torch.tensor(reached), self.stream.into({self.end: each[reached]})),
-            tokens_hold="the letter's situation on level 1: all states before, all states after",
-            answer_is="the state",
+            tokens_hold=verbatim("the letter's situation on level 1: all states before, all states after"),
+            answer_is=Message("compiler.the_state"),
             grows=self.grows(),
         )
         for k, stop in enumerate(self.stops):
@@ -146,18 +162,19 @@ class Writer:
         """The state of each situation below the last level, and of the start token."""
         return [int(self.state_of[new]) for _, new, _ in self.last] + [self.machine.start]
 
-    def grows(self) -> dict[str, str]:
+    def grows(self) -> dict[str, Message]:
         """What the sizes depend on."""
         rows = sum(len(stop.situations) for stop in self.stops)
         counters = sum(
             len(counter.moduli) for r in self.registers for part in r.turning.values() for counter in part.counters
         )
-        situations = counted(rows, "table row")
-        position = f"{self.clock.width} for the position" + ", some 2√T" * self.blocks
+        position = f"{self.positions.width} for the position" + ", some 2√T" * self.blocks
+        own = self.stream.width - self.positions.width
         return {
-            "width": f"{self.stream.width - self.clock.width:,} for states, groups and {situations}; {position}",
-            "mlp": "one or more for each table row"
-            + (f"; some 4√T for each of {counted(counters, 'counter')}" * bool(counters)),
+            "width": verbatim(f"{own:,} for states, groups and {rows:,} table rows; {position}"),
+            "mlp": verbatim(
+                "one or more for each table row" + f"; some 4√T for each of {counters} counters" * bool(counters)
+            ),
         }
 
     # -- what a situation says at once -----------------------------------------------------------------
@@ -200,7 +217,7 @@ class Writer:
         """One head for each counter of this stage."""
         registers = self.registers[k]
         pairs = [(registers.steps[key], registers.sums[key]) for key in registers.steps if key[1] == stage]
-        return [self.clock.flat_sum(steps, sums) for steps, sums in pairs]
+        return [FlatSum().head(self.positions, steps, sums) for steps, sums in pairs]
 
     def after_counting(self, k: int, stage: int) -> Units:
         """Sums to counts; then the step of the next stage, or the end of the level's turning."""
@@ -213,7 +230,7 @@ class Writer:
                 self.hand_down(circuit, k, i, stage, counts[i][stage])
         if stage + 1 == stop.stages and stop.solvable:
             self.after_turning(circuit, k, counts)
-        return circuit.units("counts: sums modulo m")
+        return circuit.units(verbatim("counts: sums modulo m"))
 
     def after_turning(self, circuit: Circuit, k: int, counts: Counts) -> None:
         """How far the level's groups have turned is known: so is what the level writes, or the next situation."""
@@ -275,7 +292,7 @@ class Writer:
     def doubling(self, k: int, distance: int) -> list[Head]:
         """One head for each group that is not solvable."""
         registers = self.registers[k]
-        return [self.clock.attend_back(distance, registers.now[i], registers.past[i]) for i in registers.now]
+        return [LookBack(distance).head(self.positions, registers.now[i], registers.past[i]) for i in registers.now]
 
     def composed(self, k: int) -> Units:
         """The window is twice as long."""
@@ -299,7 +316,7 @@ class Writer:
             counts[i][-1] = circuit.look_up(rows, before, len(rows))
             circuit.write(registers.counts[i, len(registers.turning[i].counters)], counts[i][-1])
         self.after_turning(circuit, k, counts)
-        return circuit.units("compose: all letters before this one")
+        return circuit.units(verbatim("compose: all letters before this one"))
 
     def counts(self, circuit: Circuit, k: int, i: int) -> list[OneHot]:
         """What all stages of a group have counted, and the product of the rest."""
@@ -334,15 +351,15 @@ class Writer:
         """The head that finds the latest reset; two, where a letter must not see its own."""
         registers = self.registers[k]
         if registers.memory == "the letter before":
-            return [self.clock.attend_back(1, registers.written, registers.found)]
+            return [LookBack(1).head(self.positions, registers.written, registers.found)]
         match = self.stream.form({registers.writes: [[1.0]]})
         if registers.memory == "the first":
-            count = self.clock.flat_sum(registers.writes, registers.so_far)
+            count = FlatSum().head(self.positions, registers.writes, registers.so_far)
             return [replace(count, largest_summand=2 / count.summands)]  # one before beside this one must be told: 2
         if registers.memory == "the latest reset":
-            return [self.clock.attend_last(match, {registers.found: registers.written})]
-        return self.clock.attend_last_before(
-            match, registers.written, registers.elsewhere, registers.nearby, registers.no_one
+            return [LatestMatch(LAST).head(self.positions, match, {registers.found: registers.written})]
+        return LatestMatch(LAST).heads_before(
+            self.positions, match, registers.written, registers.elsewhere, registers.nearby, registers.no_one
         )
 
     def after_resetting(self, k: int) -> Units:
@@ -350,7 +367,7 @@ class Writer:
         registers, circuit = self.registers[k], Circuit(self.stream)
         counts: Counts = {i: self.counts(circuit, k, i) for i in registers.turning}
         self.go_down(circuit, k, self.memory(circuit, k), counts)
-        return circuit.units("table: tile and next situation")
+        return circuit.units(verbatim("table: tile and next situation"))
 
     def memory(self, circuit: Circuit, k: int) -> OneHot:
         """What the latest reset has written, as it was found."""
@@ -392,25 +409,23 @@ class Writer:
         self.enter(circuit, k + 1, [*(total(bits) for bits in below), situation[-1]])
 
 
-def cascade_program(machine: Machine, length: int, cascade: Cascade | None = None) -> Program:
+def cascade_program(machine: Machine, length: int, cascade: Cascade) -> Program:
     """The program of Theorem 2 for words of up to `length` letters, or more. The last token is the start token.
 
     States that no word leads to are left out of the cascade.
     """
-    cascade = cascade or decompose(machine.trim())
     writer = Writer(cascade, machine.trim(), length)
     program = writer.program()
     program.answer_among(machine.reachable(), len(machine.states))
-    layers = counted(len(program.blocks), "layer")
-    program.theorem = "Theorem 2: every solvable semiautomaton, in a depth that does not grow with the length"
+    layers = len(program.blocks)
+    program.theorem = Message("cascade.theorem")
     if not writer.stops:
         program.because = because(letters=1, length=writer.length, layers=1)
     elif writer.way.depth is not None:
-        deeper = sum(level.depth for level in cascade.levels) > len(program.blocks)
-        why = "and its cascade is deeper" if deeper else "as many as its cascade is deep"
-        program.because = f"solvable: {layers} for words of any length, {why}"
+        deeper = sum(level.depth for level in cascade.levels) > layers
+        program.because = Message("cascade.because_and_deeper" if deeper else "cascade.because", layers=layers)
     else:
         names = sorted({group.name for stop in writer.stops for group in stop.groups.values() if not group.solvable})
-        program.theorem = "Theorems 1 and 2: what is not solvable in logarithmic depth, all else in constant depth"
-        program.because = f"{layers}: what is not solvable ({', '.join(names)}) by doubling, all else in constant depth"
+        program.theorem = Message("cascade.theorem_not_solvable")
+        program.because = Message("cascade.because_not_solvable", layers=layers, groups=names)
     return program

@@ -1,247 +1,128 @@
-"""What a built model promises, and the margins behind the promise.
-
-Whether a program is exact depends on three things, each compared with what the number format can do:
-how far the right key's score leads (all other weights must underflow to zero), how large the whole numbers get
-(they must be represented, and summed, exactly), and how far the right answer's logit leads when it is read out.
-Sums are assumed to be accumulated in float32 or better, as matrix libraries do for the half formats unless told
-otherwise (autocast, TF32 and reduced-precision reductions tell them otherwise).
-"""
+"""What a built model promises: what was built, by which theorem, how long it is exact, and the margins behind that."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
-import torch
-
-from glassformer.compiler.instructions import SHARPNESS
-from glassformer.compiler.stream import Form, Head, Program, Units
+from glassformer.compiler.margins import Margins
+from glassformer.compiler.program import Program
 from glassformer.errors import InputError, whole_number
+from glassformer.messages import Message
+from glassformer.nn import Transformer, files
+from glassformer.operations.attention import Operation, operation_from_json
+from glassformer.operations.stream import Register
 
 
 @dataclass(frozen=True)
-class Precision:
-    """A number format: its rounding, and that of the sums made in it."""
+class Layer:
+    """What the heads of a layer do, and what its MLP does, if it has one."""
 
-    name: str
-    rounding: float
-    sum_rounding: float
-    largest: float
-    exp_underflow: float
-    """exp(−x) is exactly 0 for x beyond this (softmax of the half formats is computed in float32)."""
+    heads: tuple[Operation, ...]
+    mlp: tuple[Message, ...] | None
 
-    @property
-    def exact_integers(self) -> float:
-        """Whole numbers up to this are represented exactly."""
-        return 1 / self.rounding
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        mlp = None if self.mlp is None else [does.to_json() for does in self.mlp]
+        return {"heads": [head.to_json() for head in self.heads], "mlp": mlp}
 
-    @property
-    def exact_sums(self) -> float:
-        """Whole numbers up to this are summed exactly."""
-        return 1 / self.sum_rounding
-
-
-PRECISIONS: Final = {
-    precision.name: precision
-    for precision in (
-        Precision("bfloat16", 2.0**-8, 2.0**-24, 3.3e38, 104.0),
-        Precision("float16", 2.0**-11, 2.0**-24, 65504.0, 104.0),
-        Precision("float32", 2.0**-24, 2.0**-24, 3.4e38, 104.0),
-        Precision("float64", 2.0**-53, 2.0**-53, 1.7e308, 746.0),
-    )
-}
-
-
-SUM_ERROR_ALLOWED: Final = 0.25
-"""What the circuits that read prefix sums forgive."""
-
-
-def torch_dtype(name: str) -> torch.dtype:
-    """The torch format of that name."""
-    if name not in PRECISIONS:
-        raise InputError(f"a built model is one of {', '.join(PRECISIONS)}; not {name!r}")
-    dtype: torch.dtype = getattr(torch, name)
-    return dtype
-
-
-@dataclass(frozen=True)
-class Margins:
-    """How far the arithmetic is from going wrong, in the worst case over all words of the promised length."""
-
-    logit_gap: float
-    """Smallest lead of the right key's score, less the worst rounding; all others must underflow."""
-    logit_gap_needed: float
-    largest_integer: float
-    """Largest number that enters or leaves a hidden unit."""
-    integers_exact_to: float
-    largest_sum: float
-    """Largest partial sum of whole numbers inside a matrix product."""
-    sums_exact_to: float
-    largest_score: float
-    scores_finite_to: float
-    sum_error: float
-    """How far rounding can move a sum over the prefix."""
-    sum_error_allowed: float
-    answer_lead: float
-    """Smallest lead of the right answer's logit."""
-    answer_rounding: float
-    """Largest rounding of that lead."""
-    rounded_weights: int
-    """Weights outside the scores that the format cannot hold exactly: none may be."""
-
-    def in_words(self) -> dict[str, str]:
-        """Each margin beside what is needed."""
-        attention = {"attention": f"the right key leads by {self.logit_gap:,.0f}; {self.logit_gap_needed:g} would do"}
-        prefix_sums = {"prefix sums": f"off by {self.sum_error:.2g} at most; {self.sum_error_allowed:g} would do"}
-        return {
-            **(attention if self.logit_gap < torch.inf else {}),
-            **(prefix_sums if self.sum_error else {}),
-            "whole numbers": f"up to {self.largest_integer:,.0f}; exact to {self.integers_exact_to:,.0f}",
-            "sums": f"up to {self.largest_sum:,.0f}; exact to {self.sums_exact_to:,.0f}",
-            "answer": f"leads by {self.answer_lead:g}; rounding moves it by {self.answer_rounding:.1g} at most",
-        }
-
-    def failures(self) -> list[str]:
-        """What does not hold, in words."""
-        said = []
-        if self.logit_gap < self.logit_gap_needed:
-            said.append(f"the right key leads by {self.logit_gap:.4g} only, and needs {self.logit_gap_needed:g}")
-        if self.largest_integer > self.integers_exact_to:
-            said.append(f"whole numbers reach {self.largest_integer:,.0f}, exact to {self.integers_exact_to:,.0f}")
-        if self.largest_sum > self.sums_exact_to:
-            said.append(f"sums reach {self.largest_sum:,.0f}, exact to {self.sums_exact_to:,.0f}")
-        if self.largest_score > self.scores_finite_to:
-            said.append(f"scores reach {self.largest_score:,.0f}, more than {self.scores_finite_to:,.0f}")
-        if self.sum_error > self.sum_error_allowed:
-            said.append(f"prefix sums may be off by {self.sum_error:.2g}, more than {self.sum_error_allowed:g}")
-        if self.rounded_weights:
-            said.append(f"{self.rounded_weights:,} weights that must be exact would be rounded")
-        if self.answer_lead <= self.answer_rounding:
-            said.append(f"the right answer leads by {self.answer_lead:g} and rounds by {self.answer_rounding:.3g}")
-        return said
-
-
-def margins(program: Program, precision: Precision) -> Margins:
-    """The worst case of a program in a number format."""
-    heads = [head for heads, _ in program.blocks for head in heads]
-    mlps = list({id(mlp): mlp for _, mlp in program.blocks if mlp}.values())
-    largest = [_largest_numbers(program, mlp) for mlp in mlps]
-    lead, rounding = _answer(program, precision)
-    return Margins(
-        logit_gap=min((head.gap - 2 * _score_error(head, precision) for head in heads), default=torch.inf),
-        logit_gap_needed=precision.exp_underflow,
-        largest_integer=max((stored for stored, _ in largest), default=0.0),
-        integers_exact_to=precision.exact_integers,
-        largest_sum=max((summed for _, summed in largest), default=0.0),
-        sums_exact_to=precision.exact_sums,
-        largest_score=max((head.largest_score for head in heads), default=0.0),
-        scores_finite_to=precision.largest,
-        sum_error=max((_sum_error(head, precision) for head in heads), default=0.0),
-        sum_error_allowed=SUM_ERROR_ALLOWED,
-        answer_lead=lead,
-        answer_rounding=rounding,
-        rounded_weights=_rounded_weights(program, mlps, precision),
-    )
-
-
-def _score_error(head: Head, precision: Precision) -> float:
-    """How far rounding can move a score.
-
-    An inexact term is a product of a query and a key entry, each at most SHARPNESS and 1. The key carries one
-    rounding (the table); the query three (table, weight, its own storage) and those of its short sum. Then the
-    terms are summed, and the score is stored. If no term is of that kind, the entries are whole numbers, which may be
-    too large for the format: then weight, query and key are rounded as well.
-    """
-    u, s = precision.rounding, precision.sum_rounding
-    terms = head.inexact_terms * SHARPNESS * (4 * u + 2 * s)
-    stored = u if head.inexact_terms else 4 * u
-    return terms + head.largest_score * ((head.inexact_terms + 2) * s + stored)
-
-
-def _sum_error(head: Head, precision: Precision) -> float:
-    """How far a prefix sum can be off.
-
-    Every weight is 1/Z times the same rounding, and Z is a sum of so many terms, each step of which may be rounded; so
-    is each step of the sum of values; a few more roundings are those of score, exponential, weight and storage.
-    """
-    steps = 2 * head.summands * precision.sum_rounding + 16 * precision.rounding
-    return head.summands * head.largest_summand * steps
-
-
-def _largest_numbers(program: Program, mlp: Units) -> tuple[float, float]:
-    """The largest number stored in a hidden unit, and the largest partial sum inside the matrix products after them."""
-    stored = [*mlp.largest] or [program.stream.largest_each(mlp.read)]
-    summed = [float(program.stream.largest_each(mlp.read).max())]
-    for values, form in zip(stored, (*mlp.deeper, Form(mlp.write, mlp.constant)), strict=True):
-        summed.append(float((values @ form.weight.abs() + form.constant.abs()).max()))
-    return float(max(values.max() for values in stored)), max(summed)
-
-
-def _rounded_weights(program: Program, mlps: list[Units], precision: Precision) -> int:
-    """How many weights that carry whole numbers change when they are stored (scores may: the gap allows for it)."""
-    exact = [program.tokens, program.read_out.weight, program.read_out.constant]
-    exact += [part for m in mlps for form in (m.read, *m.deeper) for part in (form.weight, form.constant)]
-    exact += [part for m in mlps for part in (m.write, m.constant)]
-    exact += [
-        part for heads, _ in program.blocks for h in heads for part in (h.value.weight, h.value.constant, h.output)
-    ]
-    dtype = torch_dtype(precision.name)
-    return sum(int((part.to(dtype).double() != part).sum()) for part in exact)
-
-
-def _answer(program: Program, precision: Precision) -> tuple[float, float]:
-    """The smallest lead of the right logit over another, and the largest rounding of any such pair."""
-    logits = program.answers.stream @ program.read_out.weight + program.read_out.constant
-    right = logits.gather(1, program.answers.outputs[:, None])
-    lead, rounding = right - logits, precision.rounding * (right.abs() + logits.abs())
-    others = torch.ones_like(lead, dtype=torch.bool).scatter_(1, program.answers.outputs[:, None], False)
-    if not others.any():
-        return 1.0, 0.0
-    worst = (lead - rounding).masked_fill(~others, torch.inf).argmin()
-    return float(lead.flatten()[worst]), float(rounding.flatten()[worst])
+    @classmethod
+    def from_json(cls, values: Any) -> Layer:
+        """What `to_json` wrote, or the sentences of earlier versions."""
+        mlp = [values["mlp"]] if isinstance(values["mlp"], str) else values["mlp"]
+        heads = tuple(operation_from_json(head) for head in values["heads"])
+        return cls(heads, None if mlp is None else tuple(Message.from_json(does) for does in mlp))
 
 
 @dataclass(frozen=True)
 class Certificate:
     """What was built, by which theorem, and how long it is exact."""
 
-    theorem: str
+    theorem: Message
     method: str
-    why: str
+    why: Message
     layers: int
     heads: int
     width: int
     mlp: int
     parameters: int
-    grows: dict[str, str]
-    """In words: what width and MLP grow with."""
+    grows: dict[str, Message]
+    """What width and MLP grow with."""
     dtype: str
     exact_length: int
     weights: str
     """The checksum of the weights that all this was found for."""
     margins: Margins
-    registers: list[dict[str, Any]]
-    tokens: str
-    """In words: what a token puts into the stream."""
-    answer: str
-    """In words: how the answer is read."""
-    blocks: list[dict[str, Any]]
-    """In words, for each layer: what its heads do, and what its MLP does."""
+    registers: tuple[Register, ...]
+    tokens: Message
+    """What a token puts into the stream."""
+    answer: Message
+    """How the answer is read."""
+    blocks: tuple[Layer, ...]
+
+    @classmethod
+    def of(cls, program: Program, model: Transformer, method: str, dtype: str, margins: Margins) -> Certificate:
+        """The certificate of the model that a program was assembled to."""
+        shapes = model.config.blocks
+        return cls(
+            theorem=program.theorem,
+            method=method,
+            why=program.because,
+            layers=len(shapes),
+            heads=max((shape.heads for shape in shapes), default=0),
+            width=model.config.width,
+            mlp=max((sum(shape.mlp) for shape in shapes), default=0),
+            parameters=model.parameter_count(),
+            grows=program.grows,
+            dtype=dtype,
+            exact_length=model.config.context - 1,
+            weights=files.digest(model),
+            margins=margins,
+            registers=tuple(program.stream.registers),
+            tokens=program.tokens_hold,
+            answer=program.answer_is,
+            blocks=tuple(
+                Layer(tuple(head.operation for head in heads), mlp.does if mlp else None)
+                for heads, mlp in program.blocks
+            ),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return asdict(self)
+        values: dict[str, Any] = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return values | {"margins": asdict(self.margins)}
+
+    def summary(self) -> dict[str, Any]:
+        """All but registers and layers, with sentences in English: what scripts read."""
+        values = {name: value for name, value in vars(self).items() if name not in ("registers", "blocks")}
+        grows = {name: str(message) for name, message in self.grows.items()}
+        plain = {name: str(value) if isinstance(value, Message) else value for name, value in values.items()}
+        return plain | {"grows": grows, "margins": asdict(self.margins)}
 
     @classmethod
     def from_json(cls, values: Any) -> Certificate:
         """The certificate that `to_json` wrote."""
         try:
-            if not all({"name", "start", "size", "about"} <= register.keys() for register in values["registers"]):
-                raise KeyError("registers")
-            if not all({"heads", "mlp"} <= block.keys() for block in values["blocks"]):
-                raise KeyError("blocks")
             for name in ("layers", "heads", "width", "mlp", "parameters", "exact_length"):
                 whole_number(values[name], name, least=0)
-            return cls(**{**values, "margins": Margins(**values["margins"])})
-        except (TypeError, KeyError, AttributeError, InputError) as error:
-            raise InputError(f"certificate.json is not a certificate of this version: {error}") from None
+            messages = {name: Message.from_json(values[name]) for name in ("theorem", "why", "tokens", "answer")}
+            return cls(
+                **values
+                | messages
+                | {
+                    "grows": {name: Message.from_json(message) for name, message in values["grows"].items()},
+                    "margins": Margins(**values["margins"]),
+                    "registers": tuple(Register.from_json(register) for register in values["registers"]),
+                    "blocks": tuple(Layer.from_json(layer) for layer in values["blocks"]),
+                }
+            )
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise InputError("compiler.not_a_certificate", why=str(error)) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Message | Register | Layer):
+        return value.to_json()
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value

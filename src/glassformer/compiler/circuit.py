@@ -17,7 +17,8 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import torch
 
-from glassformer.compiler.stream import Form, Register, Stream, Units, refuse_if_too_large
+from glassformer.messages import Message
+from glassformer.operations.stream import Form, Register, Stream, Units, refuse_if_too_large
 
 STREAM = -1  # the layer of what is read from the stream
 
@@ -177,7 +178,7 @@ class Circuit:
         columns = [total(bit * float(w) for bit, w in zip(bits, column, strict=True) if w) for column in matrix.T]
         self.write(register, columns)
 
-    def units(self, does: str) -> Units:
+    def units(self, *does: Message) -> Units:
         """All layers as weights."""
         top = max([0, *(signal.layer for _, signal in self.outputs)])
         outputs = [(column, self.lift(signal, top)) for column, signal in self.outputs]

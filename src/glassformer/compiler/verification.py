@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Integer
 
 from glassformer.automata.words import chosen_words, every_word
-from glassformer.compiler.build import Built
+from glassformer.compiler.built import Built
 from glassformer.errors import InputError, whole_number
+from glassformer.messages import Message
 
 EVERY_WORD: Final = 2**16
 MOST_LETTERS: Final = 2**28
@@ -31,11 +32,11 @@ class Report:
     wrong: int
     longest: int
     exhaustive: bool
-    first_mistake: str | None
+    first_mistake: Message | None
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return dict(self.__dict__)
+        return vars(self) | {"first_mistake": self.first_mistake and str(self.first_mistake)}
 
 
 def verify(
@@ -47,12 +48,10 @@ def verify(
 ) -> Report:
     """Compare on all words of this length (default: the promised one), or on `words` random and nasty ones."""
     length = built.certificate.exact_length if length is None else length
-    length, words = whole_number(length, "the length of words", least=1), whole_number(words, "a number of words", 1)
-    seed = whole_number(seed, "a seed", least=0)
+    length, words = whole_number(length, "compiler.words_length", least=1), whole_number(words, "compiler.words", 1)
+    seed = whole_number(seed, "compiler.seed", least=0)
     if words * length > MOST_LETTERS:
-        raise InputError(
-            f"{words:,} words of {length:,} letters are too many at once; the limit is {MOST_LETTERS:,} letters"
-        )
+        raise InputError("compiler.too_many_words", words=words, length=length, limit=MOST_LETTERS)
     machine = built.machine
     exhaustive = len(machine.symbols) ** length <= EVERY_WORD
     chosen = every_word(machine, length) if exhaustive else chosen_words(machine, length, words, seed)
@@ -63,17 +62,20 @@ def verify(
         differs = built.states(batch) != machine.run(batch)
         wrong += int(differs.sum())
         if first is None and differs.any():
-            first = _describe(built, batch[differs.any(axis=1)][0])
+            first = _first_mistake(built, batch[differs.any(axis=1)][0])
         if progress:
             progress(begin + len(batch), len(chosen))
     return Report(len(chosen), int(chosen.size), wrong, length, exhaustive, first)
 
 
-def _describe(built: Built, word: Integer[np.ndarray, " length"]) -> str:
+def _first_mistake(built: Built, word: Integer[np.ndarray, " length"]) -> Message:
     machine = built.machine
-    seen, right = built.states(word), machine.run(word)
-    at = int(np.argmax(seen != right))
-    return (
-        f"after {machine.join(word[: at + 1])[-60:]!r} (position {at + 1}) the model says "
-        f"{machine.states[seen[at]]!r}, the machine {machine.states[right[at]]!r}"
+    found, right = built.states(word), machine.run(word)
+    at = int(np.argmax(found != right))
+    return Message(
+        "compiler.first_mistake",
+        word=machine.join(word[: at + 1])[-60:],
+        position=at + 1,
+        found=machine.states[found[at]],
+        right=machine.states[right[at]],
     )

@@ -1,14 +1,14 @@
-"""What does each attention head do? Its patterns on many words, beside the ideal ones.
+"""What does each attention head do? Its patterns on many words, beside those of the operations that compilers write.
 
-An ideal says where a head that does one thing would look. Some look at a place that the position alone decides: itself,
+An operation says where a head that does it would look. Some look at a place that the position alone decides: itself,
 the token before, 2^l back, the start. A flat sum looks at all letters alike. The others look at one place that the
 letters decide: the last letter of the same kind, or the last one of some condition, whatever it is: a head that looks
-at one place each time, and no simpler ideal says which, is a conditional reset.
+at one place each time, and no simpler operation says which, is a conditional reset.
 
-A score is the part of the attention that is where the ideal says. Beside it stands what a head that knows nothing
-would get (null), and only the part of the way from there to 1 counts. A head is named when one ideal has nearly all of
-it; otherwise it is unclear. Where a token alone tells the answer, it does not matter where a trained head looks; so a
-head that is unclear as a whole may still be clear at the queries of some tokens, and is named for those.
+A score is the part of the attention that is where the operation looks. Beside it stands what a head that knows nothing
+would get (null), and only the part of the way from there to 1 counts. A head is named when one operation has nearly
+all of it; otherwise it is unclear. Where a token alone tells the answer, it does not matter where a trained head looks;
+so a head that is unclear as a whole may still be clear at the queries of some tokens, and is named for those.
 
 A name says where a head looks, not that anybody uses it: an untrained head, too, looks at all letters alike. So beside
 it stands how many answers change when what the head reads is replaced by its mean over words.
@@ -16,7 +16,7 @@ it stands how many answers change when what the head reads is replaced by its me
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import torch
@@ -26,7 +26,19 @@ from torch import Tensor
 from glassformer.errors import InputError
 from glassformer.instruments.patching import without
 from glassformer.instruments.sites import Site
+from glassformer.messages import Message
 from glassformer.nn import Transformer
+from glassformer.operations.attention import (
+    FlatSum,
+    Itself,
+    LatestMatch,
+    LookBack,
+    Operation,
+    Patterns,
+    SameToken,
+    Share,
+    Start,
+)
 
 CLEAR: Final = 0.75
 """The part of the way from null to 1 that makes a head clear. Built heads are at 1; trained ones are never quite."""
@@ -39,13 +51,10 @@ NEARLY: Final = 0.05
 OFTEN: Final = 0.1
 """The part of all positions that a token holds before heads are named by what they do there."""
 
-FLAT: Final = "flat sum"
-RESET: Final = "conditional reset"
-SAME: Final = "same token"
-UNCLEAR: Final = "unclear"
+FLAT: Final = FlatSum()
+SAME: Final = SameToken()
+LATEST: Final = LatestMatch()
 
-Patterns = Float[Tensor, "word head query key"]
-Mass = Float[Tensor, "word head query"]
 Where = Bool[Tensor, "word query"]
 
 
@@ -53,29 +62,45 @@ Where = Bool[Tensor, "word query"]
 class HeadScore:
     """One head: what it does, at the queries of which tokens (None: all), how sure that is, and how much it matters.
 
-    `matters` is the part of the answers that change without it; `scores` and `nulls` are those of all ideals.
+    `matters` is the part of the answers that change without it; `scores` and `nulls` are those of all operations.
     """
 
     layer: int
     head: int
-    job: str
+    operation: Operation | None
+    """None: unclear."""
     at: list[int] | None
     confidence: float
     matters: float
-    scores: dict[str, float]
-    nulls: dict[str, float]
+    scores: dict[Operation, float]
+    nulls: dict[Operation, float]
+
+    @property
+    def title(self) -> Message:
+        """What the head does."""
+        return self.operation.title if self.operation else Message("operations.unclear")
+
+    @property
+    def next_best(self) -> Operation:
+        """The other operation that its patterns fit best."""
+        return max((each for each in self.scores if each != self.operation), key=self.scores.__getitem__)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
+        """The same as plain values; operations go by their titles."""
+        by_title = {
+            name: {str(operation.title): score for operation, score in getattr(self, name).items()}
+            for name in ("scores", "nulls")
+        }
+        operation = self.operation and self.operation.to_json()
+        return vars(self) | by_title | {"operation": operation, "job": str(self.title)}
 
 
 def score_heads(model: Transformer, tokens: Int[Tensor, "word pos"]) -> list[HeadScore]:
-    """The job of every head of a causal model, on these words (all of one length, each with its start token)."""
+    """What every head of a causal model does, on these words (all of one length, each with its start token)."""
     if not model.config.causal:
-        raise InputError("the ideal patterns are those of causal models: this one sees the future")
+        raise InputError("operations.not_causal")
     if tokens.shape[1] < 4:
-        raise InputError("words of fewer than 4 tokens do not tell heads apart")
+        raise InputError("operations.too_few_tokens")
     trace = model.trace(tokens, lambda name: name.endswith(("hook_pattern", "hook_z")))
     said = trace.logits.argmax(-1)
     found = []
@@ -107,123 +132,78 @@ def _score_layer(layer: int, patterns: Patterns, tokens: Int[Tensor, "word pos"]
     everywhere = instrument.read(layer, letters, None)
     at_kinds = [instrument.read(layer, letters & (tokens == kind), [kind]) for kind in kinds]
     return [
-        whole if whole.job != UNCLEAR else _clear_at_some(whole, parts)
+        whole if whole.operation else _clear_at_some(whole, parts)
         for whole, *parts in zip(everywhere, *at_kinds, strict=True)
     ]
 
 
 def _clear_at_some(whole: HeadScore, parts: list[HeadScore]) -> HeadScore:
     """The job that is clear at the queries of most tokens, or the unclear whole if there is none."""
-    clear = [part for part in parts if part.job != UNCLEAR]
+    clear = [part.operation for part in parts if part.operation]
     if not clear:
         return whole
-    jobs = [part.job for part in clear]
-    job = max(jobs, key=jobs.count)
-    named = [part for part in clear if part.job == job]
+    operation = max(clear, key=clear.count)
+    named = [part for part in parts if part.operation == operation]
     kinds = sorted(kind for part in named for kind in part.at or ())
     return replace(min(named, key=lambda part: part.confidence), at=kinds)
 
 
 class _Instrument:
-    """The patterns of one layer beside the ideals, and those of a head that knows nothing."""
+    """The patterns of one layer beside those of all operations, and those of a head that knows nothing."""
 
     def __init__(self, patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> None:
-        flat = torch.tril(torch.ones_like(patterns[:, :1]))
+        even = torch.tril(torch.ones_like(patterns[:, :1]))
+        even = even / even.sum(-1, keepdim=True)
         self.patterns = patterns
-        self.ideals = _ideals(patterns, tokens)
-        self.nulls = _ideals(flat / flat.sum(-1, keepdim=True), tokens)
+        operations = _operations(patterns.shape[-1])
+        self.shares = {operation: operation.share(patterns, tokens) for operation in operations}
+        self.nulls = {operation: operation.share(even, tokens) for operation in operations}
 
     def read(self, layer: int, where: Where, at: list[int] | None) -> list[HeadScore]:
         """Every head, at some of the queries."""
-        scores = {name: _mean(mass, where) for name, mass in self.ideals.items()}
-        nulls = {name: float(_mean(mass, where)[0]) for name, mass in self.nulls.items()} | {FLAT: 0.0}
-        moved, stays = _moved(self.patterns, where), _stays(self.patterns)
+        scores = {operation: _mean(share, where) for operation, share in self.shares.items()}
+        nulls = {operation: float(_mean(share, where)[0]) for operation, share in self.nulls.items()} | {FLAT: 0.0}
+        moved, stays = _moved(self.patterns, where) >= RESETS, _stays(self.patterns) >= STAYS
         return [
-            _named(
-                layer,
-                head,
-                at,
-                {name: float(mass[head]) for name, mass in scores.items()},
-                nulls,
-                bool(moved[head] >= RESETS),
-                bool(stays[head] >= STAYS),
-            )
-            for head in range(len(moved))
+            _named(layer, head, at, {o: float(mean[head]) for o, mean in scores.items()}, nulls, *rest)
+            for head, rest in enumerate(zip(moved.tolist(), stays.tolist(), strict=True))
         ]
 
 
-def _mean(mass: Mass, where: Where) -> Float[Tensor, " head"]:
-    """The mean over some queries; those that an ideal has nothing to say of (nan) do not count."""
-    return mass.where(where[:, None], torch.nan).nanmean(dim=(0, 2))
+def _operations(length: int) -> list[Operation]:
+    """What a head may do in words of so many tokens; simpler operations come first."""
+    distances = (2**power for power in range(length.bit_length()) if 2**power < length - 1)
+    return [Itself(), Start(), *map(LookBack, distances), FLAT, SAME, LATEST]
+
+
+def _mean(share: Share, where: Where) -> Float[Tensor, " head"]:
+    """The mean over some queries; those of which an operation says nothing (NaN) do not count."""
+    return share.where(where[:, None], torch.nan).nanmean(dim=(0, 2))
 
 
 def _named(
     layer: int,
     head: int,
     at: list[int] | None,
-    scores: dict[str, float],
-    nulls: dict[str, float],
+    scores: dict[Operation, float],
+    nulls: dict[Operation, float],
     is_moved: bool,
     stays: bool,
 ) -> HeadScore:
-    """The ideal with the largest part of the way to 1, and of two that come close the simpler one.
+    """The operation with the largest part of the way to 1, and of two that come close the simpler one.
 
     A head that letters do not move can be a reset only if it stays where it is: its condition is met once, and always
     at the same place. One that moves with the position alone is none.
     """
-    way = {name: (score - nulls[name]) / max(1 - nulls[name], 1e-9) for name, score in scores.items()}
+    way = {each: (score - nulls[each]) / max(1 - nulls[each], 1e-9) for each, score in scores.items()}
     if not is_moved:
         way[SAME] = 0.0
-    simple = max(part for name, part in way.items() if name != RESET)
-    if simple >= way[RESET] - NEARLY or not (is_moved or stays):
-        way[RESET] = 0.0
-    best = max(way, key=lambda name: (round(way[name], 6), -list(way).index(name)))
-    job = best if way[best] >= CLEAR else UNCLEAR
-    return HeadScore(layer, head, job, at, max(way[best], 0.0), 0.0, scores, nulls)
-
-
-def _ideals(patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> dict[str, Mass]:
-    """The attention that is where each ideal says; simpler ideals come first."""
-    length = patterns.shape[-1]
-    position = torch.arange(length)
-    scores = {"self": _mass_at(patterns, position), "start": _mass_at(patterns, torch.zeros_like(position))}
-    distance = 1
-    while distance < length - 1:
-        scores[f"look {distance} back"] = _mass_at(patterns, (position - distance).clamp_min(0))
-        distance *= 2
-    scores[FLAT] = _flatness(patterns)
-    scores[SAME] = _mass_at(patterns, _last_same(tokens))
-    scores[RESET] = patterns.amax(-1)
-    return scores
-
-
-def _mass_at(patterns: Patterns, target: Int[Tensor, "*word query"]) -> Mass:
-    """The attention on one key for each query."""
-    words, heads, length, _ = patterns.shape
-    index = target.expand(words, length)[:, None, :, None].expand(words, heads, length, 1)
-    return patterns.gather(-1, index)[..., 0]
-
-
-def _flatness(patterns: Patterns) -> Mass:
-    """How even the attention on letters is, where there are two or more: 1 less its distance from all alike.
-
-    What goes to the start token does not count, unless nearly everything does: then nothing is summed.
-    """
-    letters = patterns[:, :, 2:, 1:]
-    held = letters.sum(-1, keepdim=True)
-    seen = torch.tril(torch.ones(letters.shape[-2:], dtype=letters.dtype), diagonal=1)
-    even = seen / seen.sum(-1, keepdim=True)
-    apart = (letters / held.clamp_min(1e-9) - even).abs().sum(-1) / 2
-    summed = (held[..., 0] > 0.5 / patterns.shape[-1]).double()
-    return torch.nn.functional.pad((1 - apart) * summed, (2, 0), value=torch.nan)
-
-
-def _last_same(tokens: Int[Tensor, "word pos"]) -> Int[Tensor, "word pos"]:
-    """The last position before each that holds the same token; the start if there is none."""
-    length = tokens.shape[1]
-    same: Bool[Tensor, "word query key"] = tokens[:, :, None] == tokens[:, None, :]
-    before = same & torch.ones(length, length, dtype=torch.bool).tril(-1)
-    return (before * torch.arange(length)).amax(-1)
+    simple = max(part for each, part in way.items() if each != LATEST)
+    if simple >= way[LATEST] - NEARLY or not (is_moved or stays):
+        way[LATEST] = 0.0
+    best = max(way, key=lambda each: (round(way[each], 6), -list(way).index(each)))
+    operation = best if way[best] >= CLEAR else None
+    return HeadScore(layer, head, operation, at, max(way[best], 0.0), 0.0, scores, nulls)
 
 
 def _moved(patterns: Patterns, where: Where) -> Float[Tensor, " head"]:

@@ -7,6 +7,7 @@ names of its values in braces:
                                language; a list of messages with semicolons
     {name!r}  {name:.2g}       as in Python's format strings
     {count:letter|letters}     1 letter, 1,024 letters
+    {names:or}                 a or b or c; in Korean with commas
 
 Korean particles are written in both forms, as in 을(를); the right one is chosen by the sound before it.
 """
@@ -119,6 +120,8 @@ class _Sentence(string.Formatter):
             return f"{self.format_field(value, '')} {one if value == 1 else many}"
         if isinstance(value, Message):
             return value.in_language(self.language)
+        if format_spec == "or":
+            return (" or " if self.language == "en" else ", ").join(map(str, value))
         if isinstance(value, list | tuple):
             separator = "; " if any(isinstance(part, Message) for part in value) else ", "
             return separator.join(self.format_field(part, format_spec) for part in value)

@@ -15,7 +15,9 @@ import numpy as np
 from glassformer.algebra import Limits
 from glassformer.automata import Machine
 from glassformer.automata.words import lasting, telling_word, wanderings
-from glassformer.compiler import Built, compile, verify
+from glassformer.compiler.built import Built
+from glassformer.compiler.pipeline import compile
+from glassformer.compiler.verification import verify
 from glassformer.subject import Subject, open_subject, subject_of
 from glassformer.training import Architecture, Following, Settings, evaluate, train
 from glassformer.training.evaluation import evaluate_on

@@ -14,14 +14,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.algebra import Limits, classify
+from glassformer.algebra import Limits
 from glassformer.automata import Machine
-from glassformer.compiler import Built, describe
+from glassformer.compiler.built import Built
+from glassformer.compiler.classification import classify
 from glassformer.compiler.constructions.universal import Approximation
+from glassformer.compiler.description import describe
 from glassformer.documents.approximation.stages import stages
 from glassformer.errors import InputError
 from glassformer.instruments import score_heads
 from glassformer.instruments.heads import HeadScore
+from glassformer.messages import Message
 from glassformer.nn import Transformer
 from glassformer.nn.trace import HookPoint, Look
 from glassformer.subject import Subject
@@ -76,12 +79,14 @@ def built_seen(built: Built) -> Seen:
     promised, told = built.certificate, describe(built.model, built.certificate)
     keys = ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length")
     return {
-        **{key: getattr(promised, key) for key in keys},
-        "margins": promised.margins.in_words(),
-        "registers": promised.registers,
+        **{key: promised.summary()[key] for key in keys},
+        "margins": {
+            str(Message(f"margins.{name}_name")): str(held) for name, held in promised.margins.summary().items()
+        },
+        "registers": told.to_json()["registers"],
         "parts": [
-            {"heads": [head.does for head in layer.heads], "mlp": layer.mlp.does if layer.mlp else None}
-            for layer in told.layers
+            {"heads": [head["does"] for head in layer["heads"]], "mlp": layer["mlp"] and layer["mlp"]["does"]}
+            for layer in told.to_json()["layers"]
         ],
     }
 
@@ -141,16 +146,15 @@ def heads_seen(subject: Subject, words: int, length: int) -> Seen:
 
 
 def _head_seen(score: HeadScore, subject: Subject) -> Seen:
-    others = {name: value for name, value in score.scores.items() if name != score.job}
-    second = max(others, key=lambda name: others[name])
+    second = score.next_best
     return {
         "layer": score.layer,
         "head": score.head,
-        "job": score.job,
+        "job": str(score.title),
         "at": None if score.at is None else [subject.names[token] for token in score.at],
         "confidence": score.confidence,
         "matters": score.matters,
-        "second": {"job": second, "score": others[second]},
+        "second": {"job": str(second.title), "score": score.scores[second]},
     }
 
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.algebra.classification import classify
-from glassformer.algebra.stack import stack_of
 from glassformer.automata import Machine, zoo
-from glassformer.compiler import compile, verify
+from glassformer.compiler.classification import classify
+from glassformer.compiler.constructions.stack.stack import stack_of
+from glassformer.compiler.pipeline import compile
+from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
 
 
@@ -67,7 +68,7 @@ def test_other_machines_are_no_stacks() -> None:
     changed = replace(dyck, delta=forgiving)
     for made in (zoo.cyclic(5), zoo.memory(3), zoo.gridworld(4), zoo.random(5), zoo.cyclic(1), zoo.abab(), changed):
         assert stack_of(made) is None
-    with pytest.raises(InputError, match="no stack of brackets"):
+    with pytest.raises(InputError, match=r"not for method dyck .Brackets of bounded depth"):
         compile("cyclic(5)", 20, "dyck")
 
 

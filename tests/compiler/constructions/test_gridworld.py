@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.algebra.classification import classify
-from glassformer.algebra.walk import walk_of
 from glassformer.automata import Machine, zoo
-from glassformer.compiler import compile, verify
+from glassformer.compiler.classification import classify
+from glassformer.compiler.constructions.gridworld.walk import walk_of
+from glassformer.compiler.pipeline import compile
+from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
 
 
@@ -49,7 +50,7 @@ def test_a_walk_is_known_by_what_it_does_and_not_by_its_name(seed: int) -> None:
 def test_other_machines_are_no_walks() -> None:
     for made in (zoo.cyclic(5), zoo.memory(3), zoo.dyck(pairs=1, depth=3), zoo.random(5), zoo.cyclic(1)):
         assert walk_of(made) is None
-    with pytest.raises(InputError, match="no walk on a row of cells between two walls"):
+    with pytest.raises(InputError, match=r"not for method gridworld .*: a walk between two walls"):
         compile("cyclic(5)", 20, "gridworld")
 
 

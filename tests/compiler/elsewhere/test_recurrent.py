@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.compiler import recurrent_network
+from glassformer.compiler.elsewhere.recurrent import recurrent_network
 from strategies import machines, words
 
 

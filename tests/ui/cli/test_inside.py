@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 from glassformer.training import Architecture, Following, Settings, train
 from shell import Shell
 

@@ -13,7 +13,7 @@ from browsing import Watched, skip_without_a_browser
 from glassformer.algebra import Limits
 from glassformer.automata import machine
 from glassformer.automata.zoo import SPECIMENS
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 from glassformer.documents.lineage import family as lineage
 from glassformer.documents.lineage import skips, translating
 from glassformer.errors import InputError
@@ -87,7 +87,7 @@ def test_what_was_not_found_out_within_the_limits(browser: Any, server: Server) 
         Limits(seconds=0.0),
     ):
         said += class_seen(machine(spec), spec, 16, limits)["notes"]
-    said += compile("parity", 100, dtype="bfloat16").certificate.why.split("; ")
+    said += compile("parity", 100, dtype="bfloat16").certificate.summary()["why"].split("; ")
     assert len(set(said)) > 4
     with pytest.raises(InputError, match="would not be exact") as refused:
         compile("cyclic(300)", 100, "cascade", "float16")

@@ -1,1 +1,12 @@
-"""One module or folder for each way to build a transformer: its plan, its layers, its program."""
+"""All constructions, the plainest first: of two that are equally shallow, the first is taken."""
+
+from typing import Any, Final
+
+from glassformer.compiler.construction import Construction
+from glassformer.compiler.constructions.cascade import ByCascade
+from glassformer.compiler.constructions.doubling import Doubling
+from glassformer.compiler.constructions.gridworld import Gridworld
+from glassformer.compiler.constructions.stack import Brackets
+
+CONSTRUCTIONS: Final[tuple[Construction[Any], ...]] = (Doubling(), ByCascade(), Gridworld(), Brackets())
+BY_NAME: Final = {construction.name: construction for construction in CONSTRUCTIONS}

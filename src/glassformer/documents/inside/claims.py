@@ -15,8 +15,8 @@ import torch
 
 from glassformer.automata import Machine
 from glassformer.automata.words import chosen_words
-from glassformer.compiler import compile
 from glassformer.compiler.constructions.planted import SITES, planted
+from glassformer.compiler.pipeline import compile
 from glassformer.documents.inside.facts import edit, trace
 from glassformer.instruments.heads import score_heads
 from glassformer.instruments.sites import Site

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from glassformer.automata import machine
-from glassformer.compiler import compile
+from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.training import evaluate
 from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of

@@ -66,7 +66,7 @@ def jobs_of(spec: str, steps: int, seed: int = 0, **sizes: Any) -> list[str]:
     model, task = learned(spec, 16, steps, seed, **sizes).model, Following(machine(spec), 16)
     assert isinstance(model, Transformer)
     scores = score_heads(model, task.batch(np.random.default_rng([seed, 64, 2]), 64).tokens)
-    return [score.job for score in scores if score.matters >= 0.05]
+    return [str(score.title) for score in scores if score.matters >= 0.05]
 
 
 def brittle() -> tuple[str, bool]:

@@ -12,17 +12,20 @@ from typing import Final
 import numpy as np
 import torch
 
-from glassformer.algebra import classify, decompose
+from glassformer.algebra import decompose
 from glassformer.algebra.depth import doubling
 from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words
-from glassformer.compiler.build import Built, compile
+from glassformer.compiler.built import Built
+from glassformer.compiler.classification import classify
 from glassformer.compiler.description import describe
 from glassformer.compiler.elsewhere.recurrent import recurrent_network
+from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
 from glassformer.instruments.shortcut import Member, judge
 from glassformer.nn import Transformer
+from glassformer.operations.attention import FlatSum, LatestMatch
 from glassformer.wording import counted
 
 
@@ -137,8 +140,8 @@ def krohn_rhodes() -> tuple[str, bool]:
 def modular_counter() -> tuple[str, bool]:
     """A modular counter is one attention layer (flat sum over the prefix) and an MLP that takes the remainder."""
     built = {m: compile(zoo.cyclic(m), 200, "cascade") for m in range(2, 9)}
-    parts = [head.does for b in built.values() for head in describe(b.model, b.certificate).layers[0].heads]
-    flat = all(does == "flat sum" for does in parts) and all(b.certificate.layers == 1 for b in built.values())
+    parts = [head.operation for b in built.values() for head in describe(b.model, b.certificate).layers[0].heads]
+    flat = all(isinstance(part, FlatSum) for part in parts) and all(b.certificate.layers == 1 for b in built.values())
     reports = [verify(b, words=40) for b in built.values()]
     wrong, positions = sum(r.wrong for r in reports), sum(r.positions for r in reports)
     said = f"C2 … C8, one layer of flat sums each: {'yes' if flat else 'no'}; {wrong} of {positions:,} prefixes wrong"
@@ -148,8 +151,8 @@ def modular_counter() -> tuple[str, bool]:
 def memory_in_one_layer() -> tuple[str, bool]:
     """A memory unit is one attention layer (attend to the last write: the conditional reset)."""
     built = {n: compile(zoo.memory(n), 200, "cascade") for n in (2, 4, 10)}
-    parts = [head.does for b in built.values() for head in describe(b.model, b.certificate).layers[0].heads]
-    resets = all(does.startswith("conditional reset") for does in parts)
+    parts = [head.operation for b in built.values() for head in describe(b.model, b.certificate).layers[0].heads]
+    resets = all(isinstance(part, LatestMatch) for part in parts)
     one = resets and all(b.certificate.layers == 1 for b in built.values())
     wrong = sum(verify(b, words=40).wrong for b in built.values())
     sizes = ", ".join(map(str, built))

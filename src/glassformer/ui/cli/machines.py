@@ -20,7 +20,7 @@ from glassformer.ui.cli.terminal import AsJson, Spec, app, err, out, print_json,
 from glassformer.wording import counted, visible
 
 if TYPE_CHECKING:
-    from glassformer.algebra import Classification
+    from glassformer.compiler.classification import Classification
 
 
 @app.command()
@@ -67,7 +67,7 @@ def classify(
     as_json: AsJson = False,
 ) -> None:
     """Say what a machine is made of, how hard it is, and how shallow a transformer for it can be."""
-    from glassformer.algebra import classify as judge
+    from glassformer.compiler.classification import classify as judge
 
     limits = Limits(elements=most_elements, images=most_images, rows=most_rows, seconds=seconds)
     with progress_bar("searching") as advance:

@@ -50,16 +50,14 @@ def heads(
         )
     table = table_of("layer", "head", "job", "how clearly", "matters", "next best")
     for score in scores:
-        others = {name: value for name, value in score.scores.items() if name != score.job}
-        second = max(others, key=lambda name: others[name])
         at = "" if score.at is None else " at " + ", ".join(subject.names[token] for token in score.at)
         table.add_row(
             str(score.layer),
             str(score.head),
-            score.job + at,
+            f"{score.title}{at}",
             f"{score.confidence:.3f}",
             f"{score.matters:.3f}",
-            f"{second} {others[second]:.3f}",
+            f"{score.next_best.title} {score.scores[score.next_best]:.3f}",
         )
     out.print(table)
     err.print(f"seen on {len(tokens)} words of {tokens.shape[1]} tokens")

@@ -9,11 +9,12 @@ import typer
 from rich import box
 
 from glassformer.automata import machine
+from glassformer.messages import Message
 from glassformer.ui.cli.terminal import AsJson, Folder, Spec, app, err, out, print_json, progress_bar, table_of
 from glassformer.wording import counted, visible
 
 if TYPE_CHECKING:
-    from glassformer.compiler import Built
+    from glassformer.compiler.built import Built
 
 
 @app.command()
@@ -28,22 +29,21 @@ def compile(
     as_json: AsJson = False,
 ) -> None:
     """Build a transformer that follows a machine exactly, every weight by theorem."""
-    from glassformer.compiler import compile as build
+    from glassformer.compiler.pipeline import compile as build
 
     built = build(machine(spec), length, method, dtype)
     if folder is not None:
         built.save(folder)
     promised = built.certificate
     if as_json:
-        summary = promised.to_json()
-        return print_json({key: summary[key] for key in summary if key not in ("registers", "blocks")})
+        return print_json(promised.summary())
     table = table_of(title=spec, show_header=False, box=box.SIMPLE)
     for name in ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"):
         value = getattr(promised, name)
         grows = f" ({promised.grows[name]})" if name in promised.grows else ""
-        table.add_row(name.replace("_", " "), f"{value:,}{grows}" if isinstance(value, int) else value)
-    for name, words in promised.margins.in_words().items():
-        table.add_row(name, words)
+        table.add_row(name.replace("_", " "), f"{value:,}{grows}" if isinstance(value, int) else str(value))
+    for name, message in promised.margins.summary().items():
+        table.add_row(str(Message(f"margins.{name}_name")), str(message))
     out.print(table)
     if folder is None:
         err.print("not saved: give --out DIR to keep the model")
@@ -59,7 +59,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Compare a built model with its machine at every position of many words; exit 1 if one is wrong."""
-    from glassformer.compiler import verify as check
+    from glassformer.compiler.verification import verify as check
 
     built = open_model(folder)
     with progress_bar("verifying") as advance:
@@ -106,12 +106,12 @@ def run(
 @app.command()
 def show(folder: Folder, as_json: AsJson = False) -> None:
     """Say what each layer and head of a built model does, with the registers it reads and writes."""
-    from glassformer.compiler import describe
+    from glassformer.compiler.description import describe
 
     built = open_model(folder)
     promised, told = built.certificate, describe(built.model, built.certificate)
     if as_json:
-        return print_json({"registers": promised.registers, **told.to_json()})
+        return print_json(told.to_json())
     print(
         f"{promised.theorem}\n"
         f"Exact for every word of up to {counted(promised.exact_length, 'letter')}, in {promised.dtype}\n"
@@ -120,27 +120,27 @@ def show(folder: Folder, as_json: AsJson = False) -> None:
     )
     registers = table_of("register", "columns", "holds", title="The residual stream", box=box.SIMPLE)
     for register in promised.registers:
-        first, last = register["start"], register["start"] + register["size"] - 1
-        registers.add_row(register["name"], f"{first} – {last}" if last > first else f"{first}", register["about"])
+        first, last = register.start, register.start + register.size - 1
+        registers.add_row(register.name, f"{first} – {last}" if last > first else f"{first}", str(register.about))
     out.print(registers)
     table = table_of("layer", "part", "what it does", "reads", "writes", title="The layers", box=box.SIMPLE)
-    table.add_row("", "tokens", promised.tokens, "", ", ".join(told.tokens_write))
+    table.add_row("", "tokens", str(promised.tokens), "", ", ".join(told.tokens_write))
     table.add_row("", "positions", "where we are", "", ", ".join(told.positions_write))
     for i, layer in enumerate(told.layers):
         for h, head in enumerate(layer.heads):
-            does = f"{head.does}: match {', '.join(head.query)} with {', '.join(head.key)}"
+            does = f"{head.operation.title}: match {', '.join(head.query)} with {', '.join(head.key)}"
             table.add_row(str(i), f"head {h}", does, ", ".join(head.value), ", ".join(head.writes))
         if layer.mlp:
-            mlp = layer.mlp
-            table.add_row("", "MLP", f"{mlp.does} ({mlp.units} units)", ", ".join(mlp.reads), ", ".join(mlp.writes))
-    table.add_row("", "answer", promised.answer, ", ".join(told.answer_reads), "")
+            mlp, does = layer.mlp, "; ".join(map(str, layer.mlp.does))
+            table.add_row("", "MLP", f"{does} ({mlp.units} units)", ", ".join(mlp.reads), ", ".join(mlp.writes))
+    table.add_row("", "answer", str(promised.answer), ", ".join(told.answer_reads), "")
     out.print(table)
     return None
 
 
 def open_model(folder: Path) -> Built:
     """The built model in a folder, with a word of warning if it is no longer as it was built."""
-    from glassformer.compiler import Built
+    from glassformer.compiler.built import Built
 
     built = Built.load(folder)
     if built.changed:

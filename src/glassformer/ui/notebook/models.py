@@ -9,7 +9,10 @@ from typing import Final
 import numpy as np
 from torch import Tensor
 
-from glassformer.compiler import Built, describe
+from glassformer.compiler.built import Built
+from glassformer.compiler.certificate import Certificate
+from glassformer.compiler.description import describe
+from glassformer.messages import Message
 from glassformer.nn import BlockShape, Config, Trace, Transformer
 from glassformer.ui.notebook import machines
 from glassformer.ui.notebook.markup import folded, heading, sentence, shade, table, whole
@@ -75,20 +78,30 @@ def _(built: Built) -> str:
         sentence(f"{told.theorem}. {sizes}."),
         sentence(f"Why this one: {told.why}"),
         table(["layer", "part", "does", "writes"], _parts(built)),
-        folded("margins", table([], list(told.margins.in_words().items()))),
+        folded(
+            "margins",
+            table(
+                [], [(str(Message(f"margins.{name}_name")), str(held)) for name, held in told.margins.summary().items()]
+            ),
+        ),
         folded("the machine", machines.html(built.machine)),
     )
+
+
+def _margins(certificate: Certificate) -> list[tuple[str, str]]:
+    held = certificate.margins.summary().items()
+    return [(str(Message(f"margins.{name}_name")), str(message)) for name, message in held]
 
 
 def _parts(built: Built) -> Iterator[tuple[str, str, str, str]]:
     """Every head and MLP in words, with the registers that it writes."""
     for i, layer in enumerate(describe(built.model, built.certificate).layers[:MOST_LAYERS]):
         for number, head in enumerate(layer.heads[:MOST_HEADS]):
-            yield str(i), f"head {number}", head.does, ", ".join(head.writes)
+            yield str(i), f"head {number}", str(head.operation.title), ", ".join(head.writes)
         if len(layer.heads) > MOST_HEADS:
             yield str(i), f"{len(layer.heads) - MOST_HEADS} more heads", "", ""
         if layer.mlp:
-            yield str(i), "MLP", layer.mlp.does, ", ".join(layer.mlp.writes)
+            yield str(i), "MLP", "; ".join(map(str, layer.mlp.does)), ", ".join(layer.mlp.writes)
 
 
 @html.register

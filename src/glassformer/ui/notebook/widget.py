@@ -10,7 +10,8 @@ import numpy as np
 
 from glassformer.automata import Machine
 from glassformer.automata import machine as machine_of
-from glassformer.compiler import Built, compile
+from glassformer.compiler.built import Built
+from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.nn import files
 from glassformer.subject import Subject, open_subject, subject_of

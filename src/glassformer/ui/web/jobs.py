@@ -19,9 +19,9 @@ import numpy as np
 from glassformer.automata import Machine, formats
 from glassformer.automata import machine as machine_of
 from glassformer.automata.words import telling_word
-from glassformer.compiler import Built, compile
-from glassformer.compiler.build import METHODS
+from glassformer.compiler.built import Built
 from glassformer.compiler.constructions.universal import approximate
+from glassformer.compiler.pipeline import compile, refuse_unknown_method
 from glassformer.errors import InputError
 from glassformer.subject import Subject, open_subject, subject_of
 from glassformer.training import Architecture, Following, Settings, train
@@ -94,8 +94,7 @@ class Request:
         ):
             raise InputError(f"heads are told as up to {MOST_SILENT} pairs of a layer and a head")
         method = _text(told, "method", 20, "auto")
-        if method not in ("auto", *METHODS):
-            raise InputError(f"method is one of auto, {', '.join(METHODS)}; not {method!r}")
+        refuse_unknown_method(method)
         spec, word = _text(told, "spec", LONGEST_SPEC), _text(told, "word", 4 * LONGEST_WORD, "")
         return cls(
             spec, method, length, word, tuple((layer, head) for layer, head in without), file, bool(told.get("fresh"))

@@ -20,50 +20,47 @@ import math
 import numpy as np
 import torch
 
-from glassformer.algebra.walk import Walk, walk_of
-from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, Signal, total
-from glassformer.compiler.instructions import RECENCY, Clock
-from glassformer.compiler.stream import Answers, Head, Program, Stream, Units, refuse_if_too_large
-from glassformer.errors import InputError
+from glassformer.compiler.constructions.gridworld.walk import Walk
+from glassformer.compiler.program import Answers, Program
+from glassformer.messages import Message
+from glassformer.operations.attention import FlatSum, LatestMatch
+from glassformer.operations.positions import Positions
+from glassformer.operations.stream import Head, Stream, Units, refuse_if_too_large
 
 
-def gridworld_program(machine: Machine, length: int) -> Program:
+def gridworld_program(walk: Walk, length: int) -> Program:
     """The program of Theorem 3 for words of up to `length` letters, or more. The last token is the start token."""
-    walk = walk_of(machine)
-    if walk is None:
-        raise InputError("this machine is no walk on a row of cells between two walls: use method auto")
-    return (_OneWay if walk.one_way else _BothWays)(machine, length, walk).program()
+    return (_OneWay if walk.one_way else _BothWays)(walk, length).program()
 
 
 class _Walking:
     """What all walks begin and end with: the sum of the steps, and the cell."""
 
-    def __init__(self, machine: Machine, length: int, walk: Walk) -> None:
-        self.length, self.walk, self.n = length, walk, len(walk.cells)
-        self.start = walk.cells.index(machine.start)
+    def __init__(self, walk: Walk, length: int) -> None:
+        self.length, self.walk, self.n, self.start = length, walk, len(walk.cells), walk.start
         stream = self.stream = Stream()
-        self.step = stream.register("step", 1, "−1, 0 or 1", low=-1.0)
-        self.sum = stream.register("sum", 1, "all steps so far", low=-float(length), high=float(length))
-        self.cell = stream.register("cell", self.n, "where the walker is")
+        self.step = stream.register("step", 1, Message("gridworld.step"), low=-1.0)
+        self.sum = stream.register("sum", 1, Message("gridworld.sum"), low=-float(length), high=float(length))
+        self.cell = stream.register("cell", self.n, Message("gridworld.cell"))
         refuse_if_too_large(self.n * stream.width)
 
-    def begun(self, clock: Clock, theorem: str, because: str, grows: dict[str, str]) -> Program:
-        """The program before its first layer."""
+    def without_layers(self, positions: Positions, kind: str) -> Program:
+        """The program before its first layer; its messages are those of the kind of walk."""
         stream, cells = self.stream, self.walk.cells
         logits = np.zeros((self.n, self.n))
         logits[np.arange(self.n), cells] = 1.0
         return Program(
             stream,
             tokens=stream.into({self.step: [[float(step)] for step in (*self.walk.steps, 0)]}),
-            positions=clock.table(),
+            positions=positions.table(),
             read_out=stream.form({self.cell: logits}),
             answers=Answers(torch.tensor(cells), stream.into({self.cell: np.eye(self.n)})),
-            tokens_hold="the step of each letter; the start's is 0",
-            answer_is="the cell",
-            grows=grows,
-            theorem=theorem,
-            because=because,
+            tokens_hold=Message("gridworld.tokens"),
+            answer_is=Message("gridworld.answer"),
+            grows={"width": Message(f"gridworld.{kind}_width"), "mlp": Message(f"gridworld.{kind}_mlp")},
+            theorem=Message(f"gridworld.{kind}_theorem"),
+            because=Message(f"gridworld.{kind}_because"),
         )
 
 
@@ -72,14 +69,9 @@ class _OneWay(_Walking):
 
     def program(self) -> Program:
         """The only layer."""
-        clock = Clock(self.stream, self.length + 1, share=True)
-        program = self.begun(
-            clock,
-            "Theorem 3: a walk between two walls, in one attention layer if it never turns",
-            "a walk that never turns: 1 layer for words of any length and any number of cells",
-            {"width": "n for n cells, for any T", "mlp": "2n, for any T"},
-        )
-        program.block(clock.flat_sum(self.step, self.sum), mlp=self.cell_of_sum())
+        positions = Positions(self.stream, self.length + 1, share=True)
+        program = self.without_layers(positions, "one_way")
+        program.block(FlatSum().head(positions, self.step, self.sum), mlp=self.cell_of_sum())
         return program
 
     def cell_of_sum(self) -> Units:
@@ -87,35 +79,30 @@ class _OneWay(_Walking):
         circuit = Circuit(self.stream)
         (so_far,) = circuit.read(self.sum)
         circuit.write(self.cell, circuit.digits(so_far + float(self.start), self.n, self.length + self.n))
-        return circuit.units("the cell: the sum, or the wall")
+        return circuit.units(Message("gridworld.cell_of_sum"))
 
 
 class _BothWays(_Walking):
     """A walker that turns, in two layers."""
 
-    def __init__(self, machine: Machine, length: int, walk: Walk) -> None:
-        length = max(length, 2 * len(walk.cells))
-        super().__init__(machine, length, walk)
+    def __init__(self, walk: Walk, length: int) -> None:
+        super().__init__(walk, max(length, 2 * len(walk.cells)))
+        length = self.length
         self.modulus = 2 * self.n - 1
         stream = self.stream
-        self.residue = stream.register("residue", self.modulus, f"that sum modulo {self.modulus}; nothing at the start")
+        self.residue = stream.register("residue", self.modulus, Message("gridworld.residue", modulus=self.modulus))
         away = [c for c in range(1 - self.n, self.n) if c]
-        about = "when the sum last differed by {} from now"
-        self.times = {c: stream.register(f"time {c:+}", 1, about.format(c), high=float(length)) for c in away}
-        about = "did the sum never differ by {} from now?"
-        self.never = {c: stream.register(f"never {c:+}", 1, about.format(c)) for c in away}
+        self.times = {
+            c: stream.register(f"time {c:+}", 1, Message("gridworld.time", offset=c), high=float(length)) for c in away
+        }
+        self.never = {c: stream.register(f"never {c:+}", 1, Message("gridworld.never", offset=c)) for c in away}
         refuse_if_too_large(2 * self.n**2 * stream.width)  # two units for each pair of windows
-        self.clock = Clock(stream, length + 1, place=True, share=True)
+        self.positions = Positions(stream, length + 1, place=True, share=True)
 
     def program(self) -> Program:
         """Both layers."""
-        program = self.begun(
-            self.clock,
-            "Theorem 3: a walk between two walls, in two attention layers",
-            "a walk between two walls: 2 layers for words of any length and any number of cells",
-            {"width": "7n for n cells, for any T", "mlp": "some 4√T to count, and n² to compare"},
-        )
-        program.block(self.clock.flat_sum(self.step, self.sum), mlp=self.residues())
+        program = self.without_layers(self.positions, "both_ways")
+        program.block(FlatSum().head(self.positions, self.step, self.sum), mlp=self.residues())
         decision = self.cells_of_times()  # first, because it is what may be too large
         program.block(*(self.last_time(c) for c in self.times), mlp=decision)
         return program
@@ -123,40 +110,28 @@ class _BothWays(_Walking):
     def residues(self) -> Units:
         """The sum modulo m, as a one-hot."""
         circuit, m = Circuit(self.stream), self.modulus
-        (so_far,), (first,) = circuit.read(self.sum), circuit.read(self.clock.first)
+        (so_far,), (first,) = circuit.read(self.sum), circuit.read(self.positions.first)
         offset = m * math.ceil((self.length + 1) / m)  # a multiple of m that makes it positive
         number = circuit.relu(so_far + float(offset), 2.0 * offset)
         bits = circuit.remainder(number, 2 * offset, m)
         circuit.write(self.residue, [circuit.all_of([bit, Signal(constant=1.0) - first]) for bit in bits])
-        return circuit.units(f"the sum modulo {m}")
+        return circuit.units(Message("gridworld.modulo", modulus=m))
 
     def last_time(self, c: int) -> Head:
         """Find the last position whose residue is c more than here, or else the start."""
-        stream, context = self.stream, float(self.length + 1)
-        shifted = np.roll(np.eye(self.modulus), c, axis=1)  # residue r asks for r + c
-        columns = self.modulus
-        query = stream.form(
-            {self.residue: np.hstack([2 * context * shifted, np.zeros((columns, 1))])},
-            torch.tensor([*[0.0] * columns, 1.0]),
-        )
-        key = stream.form(
-            {
-                self.residue: RECENCY * np.eye(columns, columns + 1),
-                self.clock.place: RECENCY * np.eye(columns + 1)[-1:],
-                self.clock.first: RECENCY * 1.5 * context * np.eye(columns + 1)[-1:],
-            }
-        )
-        moves = {self.times[c]: self.clock.place, self.never[c]: self.clock.first}
-        return self.clock.head_of(
-            f"conditional reset: the last time at {c:+}", query, key, moves, RECENCY, RECENCY * 5 * context, 0
-        )
+        residues = np.eye(self.modulus)
+        query = self.stream.form({self.residue: 2 * np.roll(residues, c, axis=1)})  # residue r asks for r + c
+        key = self.stream.form({self.residue: residues})
+        moves = {self.times[c]: self.positions.place, self.never[c]: self.positions.first}
+        last = LatestMatch(Message("gridworld.last_time", offset=c))
+        return last.head_where_equal(self.positions, query, key, start=1.0, most=2.0, moves=moves)
 
     def cells_of_times(self) -> Units:
         """The window whose ends were both reached most recently."""
         circuit, n = Circuit(self.stream), self.n
         late = 12 * n  # times are counted from before all that is taken to have happened before the word
         here = circuit.read(self.residue)
-        (now,) = circuit.read(self.clock.place)
+        (now,) = circuit.read(self.positions.place)
         times = {0: circuit.relu(now + float(late), float(self.length + late))}
         for c in self.times:
             (time,), (never,) = circuit.read(self.times[c]), circuit.read(self.never[c])
@@ -172,7 +147,7 @@ class _BothWays(_Walking):
             for a in range(n)
         ]
         circuit.write(self.cell, is_last[::-1])  # the further the window reaches to the right, the further left we are
-        return circuit.units("the window that was complete last")
+        return circuit.units(Message("gridworld.decision"))
 
     def before(self, residue: int) -> int:
         """When, before the word, the sum last had a residue: 0 or less."""

@@ -15,76 +15,75 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from glassformer.algebra.stack import Stack, stack_of
-from glassformer.automata import Machine
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
-from glassformer.compiler.instructions import Clock
-from glassformer.compiler.stream import Answers, Head, Program, Register, Stream, Units, refuse_if_too_large
-from glassformer.errors import InputError
+from glassformer.compiler.constructions.stack.stack import Stack
+from glassformer.compiler.program import Answers, Program
+from glassformer.messages import Message
+from glassformer.operations.attention import AnyMatch, FlatSum, LatestMatch
+from glassformer.operations.positions import Positions
+from glassformer.operations.stream import Head, Register, Stream, Units, refuse_if_too_large
 
 TRUE = Signal(constant=1.0)
 
 
-def dyck_program(machine: Machine, length: int) -> Program:
+def dyck_program(stack: Stack, length: int) -> Program:
     """The program for words of up to `length` letters. The last token is the start token."""
-    stack = stack_of(machine)
-    if stack is None:
-        raise InputError("this machine is no stack of brackets of bounded depth: use method auto")
-    return _Brackets(machine, stack, length).program()
+    return _Brackets(stack, length).program()
 
 
 class _Brackets:
     """The parts of the program."""
 
-    def __init__(self, machine: Machine, stack: Stack, length: int) -> None:
-        self.machine, self.stack, self.length = machine, stack, length
-        self.at_start = stack.open_in.get(machine.start, ())
+    def __init__(self, stack: Stack, length: int) -> None:
+        self.stack, self.length, self.states = stack, length, len(stack.open_in) + 1
+        self.at_start = stack.open_in.get(stack.start, ())
         self.depths = range(1, stack.depth + 1)
         stream = self.stream = Stream()
-        self.step = stream.register("step", 1, "1 for an opening bracket, −1 for a closing one", low=-1.0)
-        self.sum = stream.register("sum", 1, "all steps so far", low=-float(length), high=float(length))
-        self.depth = stream.register("depth", stack.depth + 1, "how many brackets are open after the letter")
+        self.step = stream.register("step", 1, Message("stack.step"), low=-1.0)
+        self.sum = stream.register("sum", 1, Message("stack.sum"), low=-float(length), high=float(length))
+        self.depth = stream.register("depth", stack.depth + 1, Message("stack.depth"))
         self.kind, self.none = list[Register](), list[Register]()
         if stack.kinds > 1:
-            self.opens = stream.register("opens", stack.kinds, "which kind of bracket the letter opens, if any")
-            self.closes = stream.register("closes", stack.kinds, "which kind it closes, if any")
-            self.opened = stream.register("opened", stack.depth, "was a bracket opened here, and at which depth?")
-            about = "the kind of the bracket last opened at depth {}"
-            self.kind = [stream.register(f"kind {d}", stack.kinds, about.format(d)) for d in self.depths]
-            about = "was none opened at depth {} since the start?"
-            self.none = [stream.register(f"none {d}", 1, about.format(d)) for d, _ in enumerate(self.at_start, start=1)]
-        self.wrong = stream.register("wrong", 1, "one bracket too many, or of the wrong kind?")
-        self.error = stream.register("error", 1, "was anything wrong so far?")
-        self.state = stream.register("state", len(machine.states), "the open brackets, or the error")
+            self.opens = stream.register("opens", stack.kinds, Message("stack.opens"))
+            self.closes = stream.register("closes", stack.kinds, Message("stack.closes"))
+            self.opened = stream.register("opened", stack.depth, Message("stack.opened"))
+            self.kind = [stream.register(f"kind {d}", stack.kinds, Message("stack.kind", depth=d)) for d in self.depths]
+            self.none = [
+                stream.register(f"none {d}", 1, Message("stack.none", depth=d))
+                for d, _ in enumerate(self.at_start, start=1)
+            ]
+        self.wrong = stream.register("wrong", 1, Message("stack.wrong"))
+        self.error = stream.register("error", 1, Message("stack.error"))
+        self.state = stream.register("state", self.states, Message("stack.state"))
         each_head = 4 * (stack.kinds + 1)  # numbers for each column of the stream
-        refuse_if_too_large((len(machine.states) + stack.depth * each_head) * stream.width)
-        self.clock = Clock(stream, length + 1, place=stack.kinds > 1, share=True)
+        refuse_if_too_large((self.states + stack.depth * each_head) * stream.width)
+        self.positions = Positions(stream, length + 1, place=stack.kinds > 1, share=True)
 
     def program(self) -> Program:
         """All layers."""
-        stream, states = self.stream, len(self.machine.states)
+        stream, states, layers = self.stream, self.states, 2 if self.stack.kinds == 1 else 3
         program = Program(
             stream,
             tokens=stream.into(self.letters()),
-            positions=self.clock.table(),
+            positions=self.positions.table(),
             read_out=stream.form({self.state: np.eye(states)}),
             answers=Answers(torch.arange(states), stream.into({self.state: np.eye(states)})),
-            tokens_hold="which bracket the letter opens or closes",
-            answer_is="the state",
-            grows={"width": "|Q|, and a few for each depth, for any T", "mlp": "|Q| or little more, for any T"},
-            theorem="Brackets of bounded depth, in three attention layers; in two if they are of one kind",
-            because=f"brackets of bounded depth: {self.stack.layers} layers for words of any length and any depth",
+            tokens_hold=Message("stack.tokens"),
+            answer_is=Message("compiler.the_state"),
+            grows={"width": Message("stack.width"), "mlp": Message("stack.mlp")},
+            theorem=Message("stack.theorem"),
+            because=Message("stack.because", layers=layers),
         )
-        program.block(self.clock.flat_sum(self.step, self.sum), mlp=self.depth_of_sum())
+        program.block(FlatSum().head(self.positions, self.step, self.sum), mlp=self.depth_of_sum())
         if self.stack.kinds > 1:
             program.block(*(self.last_opened(d) for d in self.depths), mlp=self.mistakes())
-        program.block(self.clock.attend_any(self.wrong, self.error), mlp=self.states())
+        program.block(AnyMatch().head(self.positions, self.wrong, self.error), mlp=self.state_bits())
         return program
 
     def letters(self) -> dict[Register, list[list[float]]]:
         """What each letter puts into the registers, and at last the start, which may be lost already."""
         brackets, kinds = [*self.stack.brackets, (0, 0)], range(self.stack.kinds)
-        lost = float(self.machine.start == self.stack.error)
+        lost = float(self.stack.start == self.stack.error)
         held = {
             self.step: [[float(step)] for step, _ in brackets],
             self.wrong: [*[[0.0]] * len(self.stack.brackets), [lost]],
@@ -107,14 +106,14 @@ class _Brackets:
             opens = total(circuit.read(self.opens))
             circuit.write(self.opened, [circuit.all_of([depth[d], opens]) for d in self.depths])
         circuit.write(self.wrong, [under[0] + TRUE - under[-1]])
-        return circuit.units("the depth; too few or too many open?")
+        return circuit.units(Message("stack.depth_of_sum"))
 
     def last_opened(self, d: int) -> Head:
         """Find the bracket that was opened last at this depth, or else the start."""
         here = np.eye(self.stack.depth)[:, d - 1 : d]
-        match = self.stream.form({self.opened: here, self.clock.first: [[1.0]]})
-        moves = {self.kind[d - 1]: self.opens} | dict.fromkeys(self.none[d - 1 : d], self.clock.first)
-        return self.clock.attend_last(match, moves, f" opened at depth {d}")
+        match = self.stream.form({self.opened: here, self.positions.first: [[1.0]]})
+        moves = {self.kind[d - 1]: self.opens} | dict.fromkeys(self.none[d - 1 : d], self.positions.first)
+        return LatestMatch(Message("stack.last_opened", depth=d)).head(self.positions, match, moves)
 
     def kinds(self, circuit: Circuit) -> Sequence[OneHot]:
         """The kind of the bracket at each depth: the last one opened there, or the one that was there at the start."""
@@ -133,16 +132,16 @@ class _Brackets:
             for closing, opened in zip(closes, kinds[d], strict=True)
         ]
         circuit.write(self.wrong, [total(of_another_kind)])
-        return circuit.units("table: does it close a bracket of its own kind?")
+        return circuit.units(Message("stack.mistakes"))
 
-    def states(self) -> Units:
+    def state_bits(self) -> Units:
         """The state: the error, or the brackets up to the depth."""
         circuit = Circuit(self.stream)
         depth, kinds, (error,) = circuit.read(self.depth), self.kinds(circuit), circuit.read(self.error)
         right = circuit.below(error, 1, 1)
-        bits = [TRUE - right] * len(self.machine.states)
+        bits = [TRUE - right] * self.states
         for q, stack in self.stack.open_in.items():
             open_ = (there[kind] for there, kind in zip(kinds, stack, strict=False))
             bits[q] = circuit.all_of([right, depth[len(stack)], *open_])
         circuit.write(self.state, bits)
-        return circuit.units("table: the state")
+        return circuit.units(Message("stack.state_bits"))

@@ -1,4 +1,4 @@
-"""Theorem 1: every semiautomaton in ⌈log₂ T⌉ layers, by divide and conquer.
+"""The program of Theorem 1.
 
 Below layer l the stream at position t holds the map of the last 2^l letters: where they lead from each point.
 One head looks 2^l back and fetches the map of the 2^l letters before; the MLP composes the two. The start token
@@ -12,19 +12,21 @@ the same, the window is empty, and positions know the state.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import torch
 
-from glassformer.algebra.depth import window
 from glassformer.automata import Machine
+from glassformer.compiler.constructions.doubling.window import doublings, window
 from glassformer.compiler.constructions.points import fewest_points
-from glassformer.compiler.instructions import Clock, clear, tent, units
-from glassformer.compiler.stream import Answers, Form, Program, Register, Stream, Units, refuse_if_too_large
-from glassformer.wording import counted
+from glassformer.compiler.program import Answers, Program
+from glassformer.messages import Message
+from glassformer.operations.attention import LookBack
+from glassformer.operations.positions import Positions
+from glassformer.operations.stream import Form, Register, Stream, Units, refuse_if_too_large
+from glassformer.operations.units import clear, tent, units
 
-THEOREM: Final = "Theorem 1: every semiautomaton, in logarithmic depth"
+THEOREM = Message("doubling.theorem")
 
 
 def parameters_at_least(points: int, length: int, layers: int) -> int:
@@ -34,46 +36,46 @@ def parameters_at_least(points: int, length: int, layers: int) -> int:
 
 
 def log_depth(machine: Machine, length: int) -> Program:
-    """The program of Theorem 1 for words of up to `length` letters, or more. The last token is the start token."""
-    letters = window(machine, length)
+    """The program for words of up to `length` letters, or more. The last token is the start token."""
+    letters = window(machine, length) or 0
     if not letters:
         return by_position(machine, length)
     points = fewest_points(machine)
     n = points.moves.shape[1]
-    distances = [2**layer for layer in range((letters - 1).bit_length())]
+    distances = [2**layer for layer in range(doublings(letters))]
     length = max(length, 2 ** len(distances))
-    letters = window(machine, length)
+    letters = window(machine, length) or 0
     refuse_if_too_large(parameters_at_least(n, length, len(distances)))
 
     stream = Stream()
-    now = stream.register("now", n, "where the last letters lead from each point", high=n - 1)
-    past = stream.register("past", n, "the same for as many letters before them", high=n - 1)
+    now = stream.register("now", n, Message("doubling.now"), high=n - 1)
+    past = stream.register("past", n, Message("doubling.past"), high=n - 1)
     known, kept = [[now] for _ in range(len(distances) + 1)], now  # the registers that hold what a layer knows
-    if distances and (enough := (letters - distances[-1] - 1).bit_length()) < len(distances) - 1:
-        about = f"where the last {counted(2**enough, 'letter')} lead from each point"
-        kept = stream.register("kept", n, about, high=n - 1)
+    if distances and (enough := doublings(letters - distances[-1])) < len(distances) - 1:
+        kept = stream.register("kept", n, Message("doubling.kept", letters=2**enough), high=n - 1)
         known[enough].append(kept)
-    clock = Clock(stream, length + 1, distances)
+    positions = Positions(stream, length + 1, distances)
 
     moves = np.vstack([points.moves, np.arange(n)])
     program = Program(
         stream,
         tokens=stream.into(dict.fromkeys(known[0], moves)),
-        tokens_hold="each letter's map; the start's is the identity",
-        positions=clock.table(),
+        tokens_hold=Message("doubling.tokens"),
+        positions=positions.table(),
         read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
-        answer_is="the state whose place is nearest",
+        answer_is=Message("doubling.answer"),
         theorem=THEOREM,
         because=because(letters, length, len(distances)),
         grows={
-            "width": f"{2 if kept is now else 3}n + 3⌈log₂ T⌉ or little more, for n = {counted(n, 'point')}",
-            "mlp": "3n² + 2n, for any T",
+            "width": Message("doubling.width", maps=2 if kept is now else 3, points=n),
+            "mlp": Message("doubling.mlp"),
         },
         answers=Answers(torch.tensor(points.states), stream.into({now: _spread(points.places, points.told_by, n)})),
     )
     for layer, distance in enumerate(distances, start=1):
         fetched = now if layer < len(distances) else kept
-        program.block(clock.attend_back(distance, fetched, past), mlp=compose(stream, now, past, known[layer]))
+        look = LookBack(distance).head(positions, fetched, past)
+        program.block(look, mlp=compose(stream, now, past, known[layer]))
     if not distances:
         program.block()  # one letter tells everything: there is nothing to compose
     return program
@@ -85,34 +87,31 @@ def by_position(machine: Machine, length: int) -> Program:
     reached = np.unique(passed)
     refuse_if_too_large((length + 1 + len(machine.states)) * len(reached))
     stream, each = Stream(), np.eye(len(reached))
-    state = stream.register("state", len(reached), "the state after the letter")
+    state = stream.register("state", len(reached), Message("doubling.state"))
     program = Program(
         stream,
         tokens=torch.zeros(len(machine.symbols) + 1, stream.width).double(),
-        tokens_hold="nothing: all letters do the same",
+        tokens_hold=Message("doubling.no_tokens"),
         positions=stream.into({state: each[np.searchsorted(reached, passed)]}),
         read_out=stream.form({state: each}),
         answers=Answers(torch.arange(len(reached)), stream.into({state: each})),
-        answer_is="the state",
+        answer_is=Message("compiler.the_state"),
         theorem=THEOREM,
-        because="all letters do the same, so that the position tells the state",
-        grows={"width": f"{counted(len(reached), 'state')}, for any T", "mlp": "none"},
+        because=Message("doubling.because_of_position"),
+        grows={"width": Message("doubling.width_by_position", states=len(reached)), "mlp": Message("doubling.no_mlp")},
     )
     program.answer_among(reached, len(machine.states))
     program.block()  # there is nothing to read
     return program
 
 
-def because(letters: int, length: int, layers: int) -> str:
-    """Why it has so many layers, in words."""
-    if letters < length:
-        told_by = f"last {letters} letters tell" if letters > 1 else "last letter tells"
-        doubled = f"; doubling covers them in {counted(layers, 'layer')}" * (letters > 1)
-        return f"the {told_by} the state, however long the word{doubled}"
-    return (
-        f"works for every machine; doubling in every layer, the window covers {counted(length, 'letter')} after "
-        f"{counted(layers, 'layer')}"
-    )
+def because(letters: int, length: int, layers: int) -> Message:
+    """Why it has so many layers."""
+    if letters == length:
+        return Message("doubling.because", letters=length, layers=layers)
+    if letters > 1:
+        return Message("doubling.because_it_forgets", letters=letters, layers=layers)
+    return Message("doubling.because_of_the_last_letter")
 
 
 def compose(stream: Stream, now: Register, past: Register, known: Sequence[Register] | None = None) -> Units:
@@ -126,7 +125,7 @@ def compose(stream: Stream, now: Register, past: Register, known: Sequence[Regis
     pick = np.eye(n)
     shifted = stream.form({past: n * pick[:, i], now: pick[:, j]}, torch.tensor(-float(n) * j))
     into = stream.into(dict.fromkeys(known or [now], pick[i]))
-    look_up = units(shifted, tent(n - 1), into, "compose: now_i ← now[past_i]")
+    look_up = units(shifted, tent(n - 1), into, Message("doubling.compose"))
     return look_up + clear(stream, now) + clear(stream, past)
 
 

@@ -1,4 +1,4 @@
-"""`classify`: everything that the algebra of a machine says, gathered; what passes a limit is left out, with a note.
+"""`classify`: what the algebra of a machine says, and how deep constructions are; what passes a limit is left out.
 
 A language is judged by its minimal machine, because other machines for it may do more than the language asks. The
 cascade and the depths are those of the machine as it is given, from its start: the one that `compile` follows.
@@ -9,21 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
-from glassformer.algebra.cascade import Cascade, less_deep, tabulated
+from glassformer.algebra.analysis import Analysis
+from glassformer.algebra.cascade import Cascade
 from glassformer.algebra.complexity import Complexity, complexity
-from glassformer.algebra.depth import doubling, window
-from glassformer.algebra.holonomy import Component, holonomy
+from glassformer.algebra.holonomy import Component
 from glassformer.algebra.images import images
 from glassformer.algebra.limits import Limits, TooLargeError, Watch
 from glassformer.algebra.monoid import Monoid, monoid
-from glassformer.algebra.stack import stack_of
-from glassformer.algebra.walk import walk_of
-from glassformer.algebra.way import Way, way_down
 from glassformer.automata import Machine
 from glassformer.automata import machine as machine_of
+from glassformer.compiler.constructions import CONSTRUCTIONS
 from glassformer.errors import InputError, whole_number
 
 Found = TypeVar("Found")
@@ -43,21 +40,13 @@ class Classification:
     """The cascade by holonomy alone."""
     cascade: Cascade | None
     """The cascade with levels merged where that makes it less deep."""
+    depth: dict[str, int | None]
+    """Layers of each construction that knows the machine: for words of this length by doubling, else of any length.
+
+    None where a construction that promises a constant depth has none for this machine, or was not found.
+    """
     notes: list[str]
     """What was not found out, and why."""
-
-    @cached_property
-    def way(self) -> Way | None:
-        """The way down the cascade from the start."""
-        return way_down(self.cascade, self.machine.trim().start) if self.cascade else None
-
-    @property
-    def depth(self) -> dict[str, int | None]:
-        """Layers of each construction for words of this length; None where a cascade is not solvable or known."""
-        log = doubling(window(self.machine, self.length))
-        layers = {"log": log, "cascade": self.way.depth if self.way else None}
-        walk, stack = walk_of(self.machine), stack_of(self.machine)
-        return layers | ({"gridworld": walk.layers} if walk else {}) | ({"dyck": stack.layers} if stack else {})
 
     def components(self) -> list[tuple[int, Component, int]]:
         """Level (from 1), component, and how many alike there are on the level, for the cascade by holonomy alone."""
@@ -138,10 +127,25 @@ def classify(
     hardness = complexity(judged, found, watch.again())
     if hardness.of_circuits is None:
         notes.append(f"the class is not decided by the first {len(found.masks):,} images of the states")
-    plain = within_limits(
-        lambda watch: tabulated(holonomy(machine.trim(), watch), watch),
-        "no cascade, but Theorem 1 holds for every machine",
-    )
-    cascade = within_limits(lambda watch: less_deep(plain, watch), "no level was merged") if plain and merge else plain
+    analysis = Analysis(machine, watch, merge)
+    plain = within_limits(lambda _: analysis.plain_cascade, "no cascade, but Theorem 1 holds for every machine")
+    if plain and merge and analysis.merge_error:
+        notes.append(f"{analysis.merge_error}; no level was merged")
+    cascade = plain and analysis.cascade
     elements = within_limits(lambda watch: monoid(judged, watch), "how many there are is left open")
-    return Classification(machine, judged, length, hardness, elements, plain, cascade or plain, notes)
+    return Classification(machine, judged, length, hardness, elements, plain, cascade, depths(analysis, length), notes)
+
+
+def depths(analysis: Analysis, length: int) -> dict[str, int | None]:
+    """How many layers each construction takes."""
+    found: dict[str, int | None] = {}
+    for construction in CONSTRUCTIONS:
+        try:
+            plan = construction.plan(analysis)
+        except TooLargeError:
+            found[construction.name] = None
+            continue
+        if plan is not None:
+            grows = construction.promises == "logarithmic"
+            found[construction.name] = construction.layers(plan, length if grows else None)
+    return found

@@ -1,4 +1,4 @@
-"""Is a machine a stack of bounded depth with brackets for letters, under whatever names? (Three layers then do.)"""
+"""Is a machine a stack of bounded depth with brackets for letters, under whatever names?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Integer
 
-from glassformer.automata import Semiautomaton
+from glassformer.automata import Machine
 
 Table: TypeAlias = Integer[np.ndarray, "symbol state"]
 Bracket: TypeAlias = tuple[int, int]
@@ -24,16 +24,12 @@ class Stack:
     open_in: dict[int, tuple[int, ...]]
     """For each state but the error, the kinds of the open brackets, the innermost last."""
     error: int
+    start: int
 
     @property
     def depth(self) -> int:
         """How many brackets may be open."""
         return max(map(len, self.open_in.values()))
-
-    @property
-    def layers(self) -> int:
-        """What a transformer needs, however long the word: brackets of one kind need only be counted."""
-        return 2 if self.kinds == 1 else 3
 
     def table(self) -> Table:
         """What such a stack does: one bracket too many, or the wrong one, is an error for ever."""
@@ -50,17 +46,17 @@ class Stack:
         return made
 
 
-def stack_of(machine: Semiautomaton) -> Stack | None:
+def stack_of(machine: Machine) -> Stack | None:
     """The machine as a stack, if it is one."""
     delta, states = machine.delta, range(len(machine.states))
     errors = [q for q in states if (delta[:, q] == q).all()]
     if len(errors) != 1:
         return None
-    found = (_stack_from(delta, empty, errors[0]) for empty in states if empty != errors[0])
+    found = (_stack_from(delta, empty, errors[0], machine.start) for empty in states if empty != errors[0])
     return next((stack for stack in found if stack), None)
 
 
-def _stack_from(delta: Table, empty: int, error: int) -> Stack | None:
+def _stack_from(delta: Table, empty: int, error: int, start: int) -> Stack | None:
     """The stack whose empty state this is."""
     brackets = _brackets(delta, empty, error)
     if brackets is None:
@@ -75,7 +71,7 @@ def _stack_from(delta: Table, empty: int, error: int) -> Stack | None:
             if inner != error:
                 open_in[inner] = (*open_in[q], kind)
                 queue.append(inner)
-    stack = Stack(brackets, len(openers), open_in, error)
+    stack = Stack(brackets, len(openers), open_in, error, start)
     complete = len(open_in) == sum(stack.kinds**deep for deep in range(stack.depth + 1))
     everything = complete and len(open_in) + 1 == delta.shape[1]
     return stack if everything and (stack.table() == delta).all() else None

@@ -1,4 +1,4 @@
-"""Is a machine a walk on a row of cells between two walls, under whatever names? (Theorem 3 needs but two layers.)"""
+"""Is a machine a walk on a row of cells between two walls, under whatever names?"""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Integer
 
-from glassformer.automata import Semiautomaton
+from glassformer.automata import Machine
 
 
 @dataclass(frozen=True)
 class Walk:
-    """The states as cells from left to right, and the step of each letter: −1, 0 or 1."""
+    """The states as cells from left to right, the step of each letter (−1, 0 or 1), and the cell where it begins."""
 
     cells: list[int]
     steps: list[int]
+    start: int
 
     @property
     def one_way(self) -> bool:
@@ -24,15 +25,10 @@ class Walk:
 
     def turned(self) -> Walk:
         """The same, seen from the other side."""
-        return Walk(self.cells[::-1], [-step for step in self.steps])
-
-    @property
-    def layers(self) -> int:
-        """What a transformer needs, however long the word."""
-        return 1 if self.one_way else 2
+        return Walk(self.cells[::-1], [-step for step in self.steps], len(self.cells) - 1 - self.start)
 
 
-def walk_of(machine: Semiautomaton) -> Walk | None:
+def walk_of(machine: Machine) -> Walk | None:
     """The machine as a walk, if it is one; if it turns, with its first state on the left."""
     n = len(machine.states)
     for letter in machine.delta:
@@ -44,7 +40,7 @@ def walk_of(machine: Semiautomaton) -> Walk | None:
         ways = {tuple(np.clip(np.arange(n) + step, 0, n - 1).tolist()): step for step in (-1, 0, 1)}
         steps = [ways.get(tuple(row)) for row in seen.tolist()]
         if all(step is not None for step in steps):
-            walk = Walk(cells, [int(step or 0) for step in steps])
+            walk = Walk(cells, [int(step or 0) for step in steps], cells.index(machine.start))
             return walk.turned() if cells[0] > cells[-1] and not walk.one_way else walk
     return None
 
