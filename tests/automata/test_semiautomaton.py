@@ -171,7 +171,7 @@ def test_words_of_letters_with_long_names_are_split_at_blanks() -> None:
         (lambda: Machine(("q",), (), np.zeros((0, 1), int)), "the alphabet is empty"),
         (lambda: Machine((), ("a",), np.zeros((1, 0), int)), "there are no states"),
         (lambda: Machine(("p", "q"), ("a",), np.array([[0]])), "partial: letter 'a' .* 1 of 2 states"),
-        (lambda: Machine(("p", "q"), ("a", "b"), np.array([[0, 1]])), "1 rows for 2 letters"),
+        (lambda: Machine(("p", "q"), ("a", "b"), np.array([[0, 1]])), "1 row for 2 letters"),
         (lambda: Machine(("p", "q"), ("a",), np.array([[0, 2]])), "'a' leads from state 'q' to state number 2"),
         (lambda: Machine(("p", "p"), ("a",), np.array([[0, 1]])), "state 'p' is named twice"),
         (lambda: Machine(("p",), ("",), np.array([[0]])), "name of a letter is a non-empty text"),

@@ -19,10 +19,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from glassformer.automata.place import Source
 from glassformer.errors import InputError
-from glassformer.wording import listed
+from glassformer.messages import Message, listed
 
 MAX_LENGTH = 10_000  # characters of a pattern
 MAX_LETTERS = 4_096  # letters of an alphabet
@@ -76,14 +77,14 @@ class Part:
 def read(pattern: str, alphabet: Sequence[str] | None) -> tuple[tuple[str, ...], str]:
     """The sorted letters of a pattern, and the text to give to automata-lib, where letter i is `code(i)`."""
     if len(pattern) > MAX_LENGTH:
-        raise InputError(f"the pattern has {len(pattern):,} characters; the limit is {MAX_LENGTH:,}")
+        raise InputError("pattern.too_long", length=len(pattern), limit=MAX_LENGTH)
     tokens = list(_scan(pattern))
     letters = _letters(tokens) if alphabet is None else _checked(alphabet)
     if len(letters) > MAX_LETTERS:
-        raise InputError(f"the alphabet has {len(letters):,} letters; the limit is {MAX_LETTERS:,}")
+        raise InputError("pattern.too_many_letters", letters=len(letters), limit=MAX_LETTERS)
     text = _Parser(pattern, letters).whole(tokens).text
     if not letters:
-        raise InputError("the alphabet is empty: name its letters in the pattern, as in [ab]&.")
+        raise InputError("pattern.no_letters")
     return letters, text
 
 
@@ -100,15 +101,15 @@ def _letters(tokens: Sequence[Token]) -> tuple[str, ...]:
 
 def _checked(alphabet: Sequence[str]) -> tuple[str, ...]:
     if not alphabet:
-        raise InputError("the alphabet is empty: it needs at least one letter")
+        raise InputError("pattern.no_alphabet")
     for letter in alphabet:
         if not isinstance(letter, str) or len(letter) != 1:
-            raise InputError(f"a letter of a regular expression is one character, not {letter!r}")
+            raise InputError("pattern.letter_kind", letter=letter)
     return tuple(sorted(set(alphabet)))
 
 
-def _mistake(what: str, pattern: str, at: int) -> InputError:
-    return Source(pattern, "pattern").mistake(what, at)
+def _mistake(id: str, pattern: str, at: int, **values: Any) -> InputError:
+    return Source(pattern, Message("pattern.name")).mistake(id, at, **values)
 
 
 # -- from characters to tokens -----------------------------------------------------------------------------
@@ -144,16 +145,16 @@ def _plain(pattern: str, at: int) -> str:
     """A character that stands for itself."""
     character = pattern[at]
     if character in "]}":
-        raise _mistake(f"{character!r} closes nothing; write \\{character} for the letter", pattern, at)
+        raise _mistake("pattern.closes_nothing", pattern, at, character=character)
     if character == "$":
-        raise _mistake("'$' is not needed: the whole word is matched; write \\$ for the letter", pattern, at)
+        raise _mistake("pattern.dollar", pattern, at)
     return _visible(pattern, at)
 
 
 def _visible(pattern: str, at: int) -> str:
     character = pattern[at]
     if character.isspace() and character != " ":
-        raise _mistake(f"white space {character!r} must be escaped (\\t, \\n, …)", pattern, at)
+        raise _mistake("pattern.white_space", pattern, at, character=character)
     return character
 
 
@@ -170,25 +171,23 @@ def _escaped(pattern: str, at: int) -> str:
     if name in CONTROLS:
         return CONTROLS[name]
     if not name:
-        raise _mistake("nothing follows the backslash; write \\\\ for the letter", pattern, at)
+        raise _mistake("pattern.backslash", pattern, at)
     if name in {*"DSW"}:
-        raise _mistake(
-            f"'\\{name}' cannot stand in brackets; put '\\{name.lower()}' there, or list the letters", pattern, at
-        )
+        raise _mistake("pattern.not_in_brackets", pattern, at, name=name, instead=name.lower())
     if name.isalnum():
         known = " ".join(f"\\{x}" for x in [*CONTROLS, *"dDsSwW"])
-        raise _mistake(f"'\\{name}' is unknown; the letters after a backslash are {known}", pattern, at)
+        raise _mistake("pattern.escape", pattern, at, name=name, known=known)
     return name
 
 
 def _quantifier(pattern: str, at: int) -> tuple[Token, int]:
     found = QUANTIFIER.match(pattern, at)
     if not found or not (found[1] or found[3]):
-        raise _mistake("a repetition is {m}, {m,}, {,n} or {m,n}; write \\{ for the letter", pattern, at)
+        raise _mistake("pattern.repetition", pattern, at)
     low = _bound(found[1])
     high = low if not found[2] else _bound(found[3]) if found[3] else None
     if high is not None and high < low:
-        raise _mistake(f"the repetition {found[0]} ends before it begins", pattern, at)
+        raise _mistake("pattern.repetition_backwards", pattern, at, repetition=found[0])
     return Token("repeat", at, low=low, high=high), found.end()
 
 
@@ -205,13 +204,13 @@ def _class(pattern: str, start: int) -> tuple[Token, int]:
     implied: frozenset[str] = frozenset()
     while pattern[at : at + 1] != "]":
         if at >= len(pattern):
-            raise _mistake("this bracket is never closed; write \\[ for the letter", pattern, start)
+            raise _mistake("pattern.bracket_open", pattern, start)
         if pattern[at] == "\\" and pattern[at + 1 : at + 2] in SHORTHANDS:
             implied, at = implied | SHORTHANDS[pattern[at + 1]], at + 2
         else:
             at = _range(pattern, at, named)
     if at == begin:
-        raise _mistake("this class is empty; write \\] for a bracket inside a class", pattern, start)
+        raise _mistake("pattern.class_empty", pattern, start)
     return Token("letters", start, named=named, implied=implied, negated=negated), at + 1
 
 
@@ -224,9 +223,9 @@ def _range(pattern: str, start: int, named: dict[str, int]) -> int:
     last, at = _member(pattern, at + 1)
     size = ord(last) - ord(first) + 1
     if size < 1:
-        raise _mistake(f"the range {first}-{last} runs backwards", pattern, start)
+        raise _mistake("pattern.range_backwards", pattern, start, first=first, last=last)
     if size > MAX_LETTERS:
-        raise _mistake(f"the range has {size:,} letters; the limit is {MAX_LETTERS:,}", pattern, start)
+        raise _mistake("pattern.range_too_large", pattern, start, size=size, limit=MAX_LETTERS)
     for number in range(ord(first), ord(last) + 1):
         named.setdefault(chr(number), start)
     return at
@@ -266,17 +265,16 @@ class _Parser:
         for token in tokens:
             read.get(token.kind, self.operate)(token)
         if opened := self.levels[-1].opened:
-            raise self.mistake("this parenthesis is never closed; write \\( for the letter", opened.at)
+            raise self.mistake("pattern.parenthesis_open", opened.at)
         return self.joined(len(self.pattern))
 
     def choice(self, token: Token) -> None:
         for letter, at in token.named.items():
             if letter not in self.codes:
-                raise self.mistake(f"letter {letter!r} is not in the alphabet {listed(self.alphabet)}", at)
+                raise self.mistake("pattern.letter_unknown", at, letter=letter, alphabet=listed(self.alphabet))
         codes = sorted(self.codes[letter] for letter in token.letters(self.codes.keys()))
         if not codes and self.alphabet:
-            what = f"no letter of the alphabet {listed(self.alphabet)} fits here; give a larger alphabet"
-            raise self.mistake(what, token.at)
+            raise self.mistake("pattern.no_letter_fits", token.at, alphabet=listed(self.alphabet))
         text = codes[0] if len(codes) == 1 else f"[{''.join(codes)}]"
         self.add(Part(text, states=2, edges=len(codes), finals=1, work=2 + len(codes)))
 
@@ -287,21 +285,18 @@ class _Parser:
     def repeat(self, token: Token) -> None:
         level = self.levels[-1]
         if not level.sequence:
-            what = "nothing stands before this repetition; put a backslash before it for the letter"
-            raise self.mistake(what, token.at)
+            raise self.mistake("pattern.nothing_to_repeat", token.at)
         if level.is_repeated:
-            raise self.mistake("a repetition follows a repetition; put the first one in parentheses", token.at)
+            raise self.mistake("pattern.repeated_twice", token.at)
         level.sequence[-1] = self.measured(_repeat(level.sequence[-1], token.low, token.high), token.at)
         level.is_repeated = True
 
     def operate(self, token: Token) -> None:
         level = self.levels[-1]
         if not level.sequence:
-            what = f"nothing stands before {token.kind!r}; write () for the empty word, \\{token.kind} for the letter"
-            raise self.mistake(what, token.at)
+            raise self.mistake("pattern.nothing_before", token.at, operator=token.kind)
         if level.operator and level.operator.kind != token.kind:
-            what = f"{level.operator.kind!r} and {token.kind!r} meet here: parentheses must say which goes first"
-            raise self.mistake(what, token.at)
+            raise self.mistake("pattern.operators_mixed", token.at, one=level.operator.kind, other=token.kind)
         level.sides.append(self.side(token.at))
         level.operator, level.sequence = token, []
 
@@ -310,7 +305,7 @@ class _Parser:
 
     def close(self, token: Token) -> None:
         if not self.levels[-1].opened:
-            raise self.mistake("this parenthesis closes nothing; write \\) for the letter", token.at)
+            raise self.mistake("pattern.parenthesis_closes_nothing", token.at)
         inside = self.joined(token.at)
         self.levels.pop()
         self.add(replace(inside, text=f"({inside.text})"))
@@ -321,7 +316,7 @@ class _Parser:
         if level.operator is None:
             return self.side(at)
         if not level.sequence:
-            raise self.mistake("the pattern breaks off here; write () for the empty word", at)
+            raise self.mistake("pattern.breaks_off", at)
         sides = [*level.sides, self.side(at)]
         return self.measured(functools.reduce(OPERATORS[level.operator.kind], sides), level.operator.at)
 
@@ -332,12 +327,11 @@ class _Parser:
 
     def measured(self, part: Part, at: int) -> Part:
         if part.work > MAX_WORK:
-            what = f"up to here the pattern needs about {part.work:,} states and edges; the limit is {MAX_WORK:,}"
-            raise self.mistake(what, at)
+            raise self.mistake("pattern.too_much_work", at, work=part.work, limit=MAX_WORK)
         return part
 
-    def mistake(self, what: str, at: int) -> InputError:
-        return _mistake(what, self.pattern, at)
+    def mistake(self, id: str, at: int, **values: Any) -> InputError:
+        return _mistake(id, self.pattern, at, **values)
 
 
 # -- how large parts get -----------------------------------------------------------------------------------

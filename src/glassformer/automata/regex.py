@@ -3,7 +3,7 @@ r"""Regular expressions: from a pattern such as `(a|b)*abb` to the smallest mach
 What can be written, from what binds tightest:
 
 - `a`: the letter itself. A blank is a letter too; other white space is `\t`, `\n`, `\r`, `\v`, `\f`.
-- `\*`: the letter `*`, and likewise for every other sign.
+- `\*`: the letter `*`, and likewise for every other special character.
 - `.`: any letter of the alphabet. `[ab]`, `[a-f]`: one of these. `[^ab]`: any letter of the alphabet but these.
 - `\d`, `\s`, `\w`: an ASCII digit, white space, an ASCII letter or digit or `_`. `\D`, `\S`, `\W`: any other letter.
 - `()`: the empty word. `(x)`: x.
@@ -49,7 +49,7 @@ def regex(pattern: str, alphabet: Iterable[str] | None = None, limit: int = MAX_
     from automata.fa.nfa import NFA  # here, because it brings networkx, which is slow to import
 
     if limit < 1:
-        raise InputError(f"a machine has at least one state, so the limit cannot be {limit}")
+        raise InputError("pattern.least_limit", limit=limit)
     letters, text = patterns.read(pattern, None if alphabet is None else list(alphabet))
     codes = [patterns.code(i) for i in range(len(letters))]
     nfa = NFA.from_regex(text, input_symbols=set(codes))
@@ -79,7 +79,7 @@ class _Subsets:
                     subsets.append(target)
             rows.append([number[target] for target in row])
             if len(subsets) > limit:
-                raise InputError(f"the pattern needs more than {limit:,} states, the limit; a simpler one may do")
+                raise InputError("pattern.too_many_states", limit=limit)
         return Machine(
             states=tuple(map(str, range(len(subsets)))),
             symbols=letters,
@@ -112,4 +112,4 @@ class _Subsets:
     def count(self, steps: int) -> None:
         self.steps += steps
         if self.steps > MAX_STEPS:
-            raise InputError(f"to make the pattern deterministic takes more than {MAX_STEPS:,} steps, the limit")
+            raise InputError("pattern.too_many_steps", limit=MAX_STEPS)

@@ -19,8 +19,8 @@ from jaxtyping import Integer
 
 from glassformer.automata import simulate
 from glassformer.errors import InputError, whole_number
+from glassformer.messages import Message, listed, verbatim
 from glassformer.shown import Shown
-from glassformer.wording import counted, listed
 
 Word: TypeAlias = str | Sequence[str] | Sequence[int] | Integer[np.ndarray, "*batch length"]
 Label: TypeAlias = str | bool
@@ -63,8 +63,7 @@ class Semiautomaton(Shown):
         for position, letter in enumerate(letters):
             if letter not in number:
                 raise InputError(
-                    f"letter {letter!r} at position {position + 1} of the word is not in the alphabet "
-                    f"{listed(self.symbols)}"
+                    "automata.letter_unknown", letter=letter, position=position + 1, alphabet=listed(self.symbols)
                 )
         return np.array([number[letter] for letter in letters], dtype=np.intp)
 
@@ -72,10 +71,7 @@ class Semiautomaton(Shown):
         """The letters of a word as indices; a batch is refused."""
         letters = self.encode(word)
         if letters.ndim != 1:
-            raise InputError(
-                f"this takes one word, not a batch of shape {letters.shape}: a machine's `run` and "
-                "a built model's `states` take batches"
-            )
+            raise InputError("automata.not_one_word", shape=str(letters.shape))
         return letters
 
     def split(self, text: str) -> list[str]:
@@ -101,20 +97,20 @@ class Semiautomaton(Shown):
         """The index of a state given by its name or by its index."""
         if isinstance(name, str):
             if name not in self.states:
-                raise InputError(f"there is no state {name!r}; the states are {listed(self.states)}")
+                raise InputError("automata.state_unknown", name=name, states=listed(self.states))
             return self.states.index(name)
         if isinstance(name, bool) or not isinstance(name, int | np.integer):
-            raise InputError(f"a state is given by its name or its number, not by {name!r}")
+            raise InputError("automata.state_kind", name=name)
         if not 0 <= name < len(self.states):
-            raise InputError(f"state {name} is out of range: the states go from 0 to {len(self.states) - 1}")
+            raise InputError("automata.state_number", number=int(name), last=len(self.states) - 1)
         return int(name)
 
     # -- other machines --------------------------------------------------------------------------------
 
     def power(self: Kind, k: int) -> Kind:
         """The same machine reading blocks of k letters: each word of length k is one letter."""
-        k = whole_number(k, "the length of a block", least=1)
-        _check_size(len(self.symbols) ** min(k, 64) * max(k, len(self.states)), f"power({k})")
+        k = whole_number(k, "automata.block_length", least=1)
+        _check_size(len(self.symbols) ** min(k, 64) * max(k, len(self.states)), verbatim(f"power({k})"))
         words = simulate.every_block(len(self.symbols), k)
         delta = simulate.compose(self.delta, words)
         symbols = tuple(self.join(word).replace(" ", "·") for word in words)
@@ -123,8 +119,8 @@ class Semiautomaton(Shown):
     def product(self, other: Semiautomaton) -> Semiautomaton:
         """Both machines side by side on the same word; the states are the pairs."""
         if self.symbols != other.symbols:
-            raise InputError(f"a product needs one alphabet: {listed(self.symbols)} is not {listed(other.symbols)}")
-        _check_size(len(self.symbols) * len(self.states) * len(other.states), "the product")
+            raise InputError("automata.two_alphabets", ours=listed(self.symbols), theirs=listed(other.symbols))
+        _check_size(len(self.symbols) * len(self.states) * len(other.states), Message("automata.the_product"))
         delta = self.delta[:, :, None] * len(other.states) + other.delta[:, None, :]
         states = tuple(f"{p}|{q}" for p in self.states for q in other.states)
         return Semiautomaton(states, self.symbols, delta.reshape(len(self.symbols), -1))
@@ -136,21 +132,24 @@ class Semiautomaton(Shown):
     # -- the rest --------------------------------------------------------------------------------------
 
     def _checked_indices(self, given: Any) -> Indices:
-        word = _array(given, "a word is a string, a row of letters, or a row or batch of their numbers")
+        word = _array(given, Message("automata.word_form"))
         if word.dtype.kind not in "iu" or word.ndim == 0:
-            raise InputError(
-                f"a word is a string, a row of letters, or a row or batch of their numbers; not {word.dtype} "
-                f"of shape {word.shape}"
-            )
+            form = Message("automata.word_form")
+            raise InputError("automata.word_kind", form=form, dtype=str(word.dtype), shape=str(word.shape))
         unsigned = word.view(word.dtype.str.replace("i", "u"))  # a negative number becomes a huge one
         if word.size and unsigned.max() >= len(self.symbols):
             outside = np.argwhere((word < 0) | (word >= len(self.symbols)))[0]
             *which, position = outside
-            raise InputError(
-                f"letter number {word[tuple(outside)]} at position {position + 1} is not in the alphabet "
-                f"{listed(self.symbols)}, whose numbers go from 0 to {len(self.symbols) - 1}"
-                + (f" (word {tuple(map(int, which))} of the batch)" if which else "")
+            wrong = Message(
+                "automata.letter_number",
+                number=int(word[tuple(outside)]),
+                position=int(position) + 1,
+                alphabet=listed(self.symbols),
+                last=len(self.symbols) - 1,
             )
+            if not which:
+                raise InputError(wrong)
+            raise InputError("automata.word_of_batch", what=wrong, word=str(tuple(map(int, which))))
         return word
 
     def _identity(self) -> tuple[Any, ...]:
@@ -163,7 +162,8 @@ class Semiautomaton(Shown):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({counted(len(self.states), 'state')}, letters {listed(self.symbols)})"
+        states = Message("automata.states", count=len(self.states))
+        return f"{type(self).__name__}({states}, letters {listed(self.symbols)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,10 +178,9 @@ class Machine(Semiautomaton):
         object.__setattr__(self, "start", self.state(self.start))
         outputs = tuple(bool(x) if isinstance(x, np.bool_) else x for x in self.outputs) or self.states
         if len(outputs) != len(self.states):
-            states = counted(len(self.states), "state")
-            raise InputError(f"there must be one output for each state: {len(outputs)} for {states}")
+            raise InputError("automata.one_output_each", outputs=len(outputs), states=len(self.states))
         if {type(label) for label in outputs} not in ({bool}, {str}):
-            raise InputError("outputs are either all true or false (a language) or all text")
+            raise InputError("automata.outputs_mixed")
         for label in outputs:
             _check_writable(str(label))
         object.__setattr__(self, "outputs", outputs)
@@ -192,7 +191,7 @@ class Machine(Semiautomaton):
         return isinstance(self.outputs[0], bool)
 
     def run(self, word: Word, start: int | str | None = None) -> Indices:
-        """The state after every prefix, from the start state unless told otherwise."""
+        """The state after every prefix, from its start state or from the one that is given."""
         return super().run(word, self.start if start is None else start)
 
     def scan(self, word: Word, start: int | str | None = None) -> Indices:
@@ -206,7 +205,7 @@ class Machine(Semiautomaton):
     def accepts(self, word: Word) -> bool:
         """Whether a language contains the word."""
         if not self.is_language:
-            raise InputError("this machine has labels, not accepting states: ask for labels(word)")
+            raise InputError("automata.no_language")
         states = self.run(self.one_word(word))
         return bool(self.outputs[states[-1] if len(states) else self.start])
 
@@ -273,61 +272,62 @@ class Machine(Semiautomaton):
 def _distinct_names(names: Iterable[str], kind: str) -> tuple[str, ...]:
     names = tuple(names)
     if not names:
-        raise InputError("the alphabet is empty" if kind == "letter" else "there are no states")
+        raise InputError(f"automata.no_{kind}s")
     for name in names:
         if not isinstance(name, str) or not name:
-            raise InputError(f"the name of a {kind} is a non-empty text, not {name!r}")
+            raise InputError(f"automata.{kind}_name", name=name)
         _check_writable(name)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"the {kind} {twice!r} is named twice")
+        raise InputError(f"automata.{kind}_twice", name=twice)
     return names
 
 
 def _check_writable(name: str) -> None:
-    if not name.isascii() and any("\ud800" <= sign <= "\udfff" for sign in name):
-        raise InputError(f"{name!r} holds half a character, which no file can hold")
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise InputError("automata.half_a_character", name=name)
 
 
 def _checked_table(
     delta: Any, states: tuple[str, ...], symbols: tuple[str, ...]
 ) -> Integer[np.ndarray, "symbol state"]:
     """A read-only copy of a transition table that is complete and stays within the states."""
-    form = "the table has a row of state numbers for each letter"
+    form = Message("automata.table_form")
     if not isinstance(delta, Iterable):
-        raise InputError(f"{form}; not {delta!r}")
+        raise InputError("automata.table_kind", form=form, table=delta)
     rows = [_array(row, form) for row in delta]
     if len(rows) != len(symbols):
-        raise InputError(f"the table has {len(rows)} rows for {len(symbols)} letters {listed(symbols)}")
+        raise InputError("automata.table_rows", rows=len(rows), letters=len(symbols), alphabet=listed(symbols))
     for symbol, row in zip(symbols, rows, strict=True):
         if row.ndim != 1:
-            raise InputError(f"{form}; that of letter {symbol!r} has shape {row.shape}")
+            raise InputError("automata.row_shape", form=form, letter=symbol, shape=str(row.shape))
         if len(row) != len(states):
-            raise InputError(
-                f"the table is partial: letter {symbol!r} leads somewhere from {len(row)} of {len(states)} states"
-            )
+            raise InputError("automata.table_partial", letter=symbol, given=len(row), states=len(states))
     table = np.stack(rows)
     if table.dtype.kind not in "iu":
-        raise InputError(f"the table holds the numbers of states, not {table.dtype}")
+        raise InputError("automata.table_dtype", dtype=str(table.dtype))
     outside = np.argwhere((table < 0) | (table >= len(states)))
     if len(outside):
         letter, state = outside[0]
         raise InputError(
-            f"letter {symbols[letter]!r} leads from state {states[state]!r} to state number "
-            f"{table[letter, state]}, but the states go from 0 to {len(states) - 1}"
+            "automata.leads_outside",
+            letter=symbols[letter],
+            state=states[state],
+            target=int(table[letter, state]),
+            last=len(states) - 1,
         )
     table = np.ascontiguousarray(table, dtype=np.intp)
     table.flags.writeable = False
     return table
 
 
-def _check_size(entries: int, what: str) -> None:
+def _check_size(entries: int, what: Message) -> None:
     if entries > LARGEST_TABLE:
-        raise InputError(f"{what} would have a table of more than {LARGEST_TABLE:,} entries, the limit")
+        raise InputError("automata.table_too_large", what=what, limit=LARGEST_TABLE)
 
 
-def _array(values: Any, form: str) -> np.ndarray:
+def _array(values: Any, form: Message) -> np.ndarray:
     try:
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{form}; {error}") from None
+        raise InputError("automata.not_an_array", form=form, why=str(error)) from None

@@ -126,7 +126,7 @@ def dyck(pairs: int = 2, depth: int = 3) -> Machine:
     _within("pairs", pairs, 1, len(BRACKETS))
     _within("depth", depth, 1, 12)
     if sum(pairs**level for level in range(depth + 1)) > 5000:
-        raise InputError(f"dyck(pairs={pairs}, depth={depth}) would have more than 5,000 states: choose it shallower")
+        raise InputError("automata.dyck_too_large", pairs=pairs, depth=depth)
     kinds = BRACKETS[:pairs]
     opening = [kind[0] for kind in kinds]
     stacks = ["".join(stack) for level in range(depth + 1) for stack in itertools.product(opening, repeat=level)]
@@ -266,4 +266,4 @@ def _numbers(n: int) -> tuple[str, ...]:
 
 def _within(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        raise InputError(f"{name} must lie between {low} and {high}, not {value}")
+        raise InputError("automata.between", name=name, low=low, high=high, value=value)

@@ -68,7 +68,7 @@ def test_zoo_lists_machines_and_shows_one(shell: Shell) -> None:
     assert shell.json("zoo", "parity")["states"] == ["even", "odd"]
 
 
-@pytest.mark.parametrize("suffix", ["json", "dot", "hoa", "att"])
+@pytest.mark.parametrize("suffix", ["json", "dot", "att"])
 def test_convert_writes_files_that_are_specs_again(shell: Shell, suffix: str) -> None:
     shell("convert", "regex:a(ab)*", f"m.{suffix}")
     made = shell.json("compile", f"m.{suffix}", "--length", "9", "--method", "log", "--out", "m")

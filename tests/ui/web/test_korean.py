@@ -131,24 +131,6 @@ NO_MACHINES: list[Any] = [
     {"symbols": ["a"], "states": ["q"], "delta": [[0]], "start": "q", "outputs": []},
 ]
 FILES = [("f.json", "{"), *(("f.json", json.dumps(each)) for each in NO_MACHINES)]
-HOA = """HOA: v1
-States: 2
-Start: 0
-AP: 1 "a"
-Acceptance: 1 Inf(0)
---BODY--
-State: 0
-[t] 1
-State: 1 {0}
-[t] 0
---END--"""
-FILES += [
-    ("f.hoa", HOA.replace(*change)) for change in (("[t] 1", "[0] 1"), ("[t] 1", "[t] 1 [t] 0"), ("Start: 0\n", ""))
-]
-FILES += [
-    ("f.hoa", HOA.replace(*change))
-    for change in (("v1", "v2"), ("[t] 0", "[t] 7"), ("State: 1", "State: 0"), ("--END--", ""))
-]
 FILES += [
     ("f.dot", text) for text in ("", "graph { a -- b }", "digraph { }", 'digraph { a -> b [label="x"]; subgraph c {} }')
 ]

@@ -39,7 +39,7 @@ def loads(text: str, name: str) -> Machine:
     source = Source(text, name)
     lines = list(_lines(source))
     if not lines:
-        raise InputError(f"{name}: the file is empty; a line such as '0 1 a' is an edge")
+        raise source.wrong("formats.att_empty")
     arrows = [line for line in lines if len(line.fields) > 2]
     edges = [_edge(source, line) for line in arrows]
     symbols = list(dict.fromkeys(edge.letter for edge in edges))
@@ -65,22 +65,18 @@ def _check_names(machine: Machine) -> None:
     labels = () if machine.is_language else machine.outputs
     for name in (*machine.states, *machine.symbols, *labels):
         if str(name).split() != [name]:
-            raise InputError(f"{name!r} cannot be written in AT&T text: names there are not empty and have no blanks")
+            raise InputError("formats.att_name", name=name)
     for symbol in machine.symbols:
         if symbol in EPSILON:
-            raise InputError(f"the letter {symbol!r} means the empty word in AT&T text; rename it")
+            raise InputError("formats.att_letter", letter=symbol)
     if labels and all(_is_fraction(str(label)) for label in labels):
-        raise InputError("labels that are all decimal fractions would be taken for weights in AT&T text; write JSON")
+        raise InputError("formats.att_labels_like_weights")
     letters = {(machine.outputs[q], a) for a, row in zip(machine.symbols, machine.delta, strict=True) for q in row}
     if labels and all(label == letter for label, letter in letters):
-        raise InputError("labels that repeat the letters would be taken for a language in AT&T text; write JSON")
+        raise InputError("formats.att_labels_like_letters")
     lost = set(range(len(machine.states))) - set(machine.delta.ravel().tolist())
     if lost and labels:
-        state = machine.states[min(lost)]
-        raise InputError(
-            f"the label of state {state!r} would be lost in AT&T text, because no letter leads there; "
-            "write JSON, DOT or HOA"
-        )
+        raise InputError("formats.att_label_lost", state=machine.states[min(lost)])
 
 
 def _lines(source: Source) -> Iterator[Line]:
@@ -89,7 +85,7 @@ def _lines(source: Source) -> Iterator[Line]:
     for text in source.text.split("\n"):
         found = list(re.finditer(r"\S+", text))
         if len(found) > 5:
-            raise source.mistake("a line has at most five names: from, to, letter, label, weight", begin)
+            raise source.mistake("formats.att_long_line", begin)
         if found:
             yield Line([match.group() for match in found], [begin + match.start() for match in found])
         begin += len(text) + 1
@@ -97,8 +93,7 @@ def _lines(source: Source) -> Iterator[Line]:
 
 def _edge(source: Source, line: Line) -> Edge:
     if line.fields[2] in EPSILON:
-        what = f"{line.fields[2]} is the empty word, which makes a machine non-deterministic; remove such edges"
-        raise source.mistake(what, line.at[2])
+        raise source.mistake("formats.att_empty_word", line.at[2], letter=line.fields[2])
     if len(line.fields) == 5:
         _check_weight(source, line, 4)
     return Edge(line.fields[0], line.fields[2], line.fields[1], line.at[0])
@@ -106,8 +101,7 @@ def _edge(source: Source, line: Line) -> Edge:
 
 def _check_weight(source: Source, line: Line, column: int) -> None:
     if not re.fullmatch(r"[-+]?(0+\.?0*|\.0+)([eE][-+]?\d+)?", line.fields[column]):
-        what = f"the weight {line.fields[column]!r} is not zero; a machine has no weights"
-        raise source.mistake(what, line.at[column])
+        raise source.mistake("formats.att_weight", line.at[column], weight=line.fields[column])
 
 
 def _accepting(source: Source, lines: Sequence[Line]) -> set[str]:
@@ -115,7 +109,7 @@ def _accepting(source: Source, lines: Sequence[Line]) -> set[str]:
     for line in lines:
         if len(line.fields) < 3:
             if line.fields[0] in accepting:
-                raise source.mistake(f"state {line.fields[0]!r} is named as accepting already", line.at[0])
+                raise source.mistake("formats.att_accepting_twice", line.at[0], state=line.fields[0])
             if len(line.fields) == 2:
                 _check_weight(source, line, 1)
             accepting.add(line.fields[0])
@@ -134,17 +128,15 @@ def _outputs(source: Source, states: list[str], arrows: Sequence[Line], acceptin
     language = tuple(state in accepting for state in states)
     for line in arrows:
         if (len(line.fields) > 3) != (len(arrows[0].fields) > 3):
-            raise source.mistake("some edges have a label and some have none", line.at[0])
+            raise source.mistake("formats.att_some_labels", line.at[0])
     if len(arrows[0].fields) == 3 or (accepting and all(line.fields[2] == line.fields[3] for line in arrows)):
         return language
     if all(_is_fraction(line.fields[3]) for line in arrows):
-        what = f"{arrows[0].fields[3]!r} looks like a weight, and a machine has none; labels need names"
-        raise source.mistake(what, arrows[0].at[3])
+        raise source.mistake("formats.att_label_like_weight", arrows[0].at[3], label=arrows[0].fields[3])
     if len(accepting) in (0, len(states)):
         return _labels(source, states, arrows)
     mixed = next(line for line in arrows if line.fields[2] != line.fields[3])
-    what = "a machine has labels or accepting states, but this file has both; make all states accepting"
-    raise source.mistake(what, mixed.at[3])
+    raise source.mistake("formats.att_both", mixed.at[3])
 
 
 def _is_fraction(name: str) -> bool:
@@ -156,9 +148,9 @@ def _labels(source: Source, states: list[str], arrows: Sequence[Line]) -> tuple[
     for line in arrows:
         state, label = line.fields[1], line.fields[3]
         if labels.setdefault(state, label) != label:
-            what = f"state {state!r} has the label {labels[state]!r} in a line before, and {label!r} here; it takes one"
-            raise source.mistake(what, line.at[3])
+            before = labels[state]
+            raise source.mistake("formats.att_two_labels", line.at[3], state=state, before=before, label=label)
     for state in states:
         if state not in labels:
-            raise InputError(f"{source.name}: the label of state {state!r} is unknown, because no edge leads there")
+            raise source.wrong("formats.att_label_unknown", state=state)
     return tuple(labels[state] for state in states)

@@ -10,11 +10,11 @@ import numpy as np
 from glassformer.automata.place import Source
 from glassformer.automata.semiautomaton import Machine
 from glassformer.errors import InputError
-from glassformer.wording import listed
+from glassformer.messages import Message, listed
 
 
 class Edge(NamedTuple):
-    """A letter leads from a state to a state; so says the file at a place."""
+    """A letter leads from a state to a state, and where in the file that stands."""
 
     source: str
     letter: str
@@ -27,13 +27,13 @@ def machine(source: Source, states: Sequence[str], symbols: Sequence[str], delta
     try:
         return Machine(tuple(states), tuple(symbols), np.array(delta, dtype=np.intp), **rest)
     except InputError as error:
-        raise InputError(f"{source.name}: {error}") from None
+        raise source.wrong(error.message) from None
 
 
 def table(source: Source, states: Sequence[str], symbols: Sequence[str], edges: Sequence[Edge]) -> list[list[int]]:
     """The complete table of edges, one row for each letter."""
     if not symbols:
-        raise InputError(f"{source.name}: the alphabet is empty: there is no edge with a letter")
+        raise source.wrong("formats.no_letters")
     number = {state: i for i, state in enumerate(states)}
     row = {symbol: i for i, symbol in enumerate(symbols)}
     delta = [[-1] * len(states) for _ in symbols]
@@ -50,18 +50,19 @@ def table(source: Source, states: Sequence[str], symbols: Sequence[str], edges: 
 
 def _twice(source: Source, edge: Edge, edges: Sequence[Edge]) -> InputError:
     first = next(e for e in edges if (e.source, e.letter) == (edge.source, edge.letter))
-    where = "there too" if first.target == edge.target else f"to {first.target!r}, this one to {edge.target!r}"
-    what = (
-        f"two edges for letter {edge.letter!r} leave state {edge.source!r}: the one in line {source.line(first.at)} "
-        f"leads {where}; a machine has exactly one"
+    same = Message("formats.there_too")
+    differs = Message("formats.elsewhere", first=first.target, this=edge.target)
+    return source.mistake(
+        "formats.two_edges",
+        edge.at,
+        letter=edge.letter,
+        state=edge.source,
+        other_line=source.line(first.at),
+        where=same if first.target == edge.target else differs,
     )
-    return source.mistake(what, edge.at)
 
 
 def _missing(source: Source, state: str, letter: str, symbols: Sequence[str], edges: Sequence[Edge]) -> InputError:
-    what = (
-        f"the table is partial: from state {state!r} letter {letter!r} leads nowhere; every state needs an edge for "
-        f"each of {listed(symbols)}"
-    )
+    partial = Message("formats.partial", state=state, letter=letter, alphabet=listed(symbols))
     known = next((e for e in edges if state in (e.source, e.target)), None)
-    return InputError(f"{source.name}: {what}") if known is None else source.mistake(what, known.at)
+    return source.wrong(partial) if known is None else source.mistake(partial, known.at)

@@ -22,12 +22,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
 
 from glassformer.automata.formats.build import Edge, machine, table
-from glassformer.automata.formats.syntax import parse, subtrees, tokens
 from glassformer.automata.place import Source
 from glassformer.automata.semiautomaton import Label, Machine
-from glassformer.errors import InputError
 
 GRAMMAR = r"""
 start: STRICT? DIGRAPH _name? "{" (_statement ";"?)* "}"
@@ -54,14 +53,15 @@ QUOTED: /"([^"\\]|\\.)*"/s
 """
 
 HINTS = {
-    "subgraph": "subgraphs are not read; list all nodes and edges in the graph itself",
-    "{": "subgraphs are not read; list all nodes and edges in the graph itself",
-    "graph": "a machine is a directed graph: write digraph",
-    "--": "the edges of a machine are directed: write ->",
-    "<": "HTML-like names are not read; write a name in quotes",
-    "+": "joined strings are not read; write one name in quotes",
-    '"': "this quote is never closed",
+    "subgraph": "formats.dot_subgraph",
+    "{": "formats.dot_subgraph",
+    "graph": "formats.dot_undirected_graph",
+    "--": "formats.dot_undirected_edge",
+    "<": "formats.dot_html",
+    "+": "formats.dot_joined",
+    '"': "formats.dot_quote",
 }
+"""The message for a text that starts so where it does not belong."""
 
 UNIT = re.compile(r"\\\r?\n|\\.|.", re.DOTALL)  # a character, with the backslash before it
 NAMES = ("BARE", "NUMBER", "QUOTED")
@@ -88,11 +88,11 @@ def _parser() -> Lark:
 def loads(text: str, name: str) -> Machine:
     """The machine that a DOT text describes."""
     source = Source(text, name)
-    graph = Graph(parse(_parser(), source, HINTS))
+    graph = Graph(_parsed(source))
     start = graph.take_start(source)
     states = list(graph.nodes)
     if not states:
-        raise InputError(f"{name}: there are no states: no node is named")
+        raise source.wrong("formats.dot_no_states")
     edges = [edge for arrow in graph.arrows for edge in _edges(source, arrow)]
     symbols = _symbols(source, graph.attributes["graph"], edges)
     delta = table(source, states, symbols, edges)
@@ -155,6 +155,30 @@ def _escaped(letter: str) -> str:
 # -- reading -----------------------------------------------------------------------------------------------
 
 
+def _parsed(source: Source) -> Tree[Token]:
+    """The tree of a text by the grammar."""
+    try:
+        return _parser().parse(source.text)
+    except UnexpectedInput as error:
+        token = getattr(error, "token", None)
+        ends_early = isinstance(token, Token) and token.type == "$END"
+        place = None if ends_early else error.pos_in_stream
+        at = place if isinstance(place, int) else len(source.text.rstrip())
+    rest = source.text[at : at + 40].strip().lower()
+    hints = [hint for start, hint in HINTS.items() if rest.startswith(start)]
+    raise source.mistake((*hints, "formats.does_not_belong")[0] if rest else "formats.ends_early", at)
+
+
+def _subtrees(tree: Tree[Token], kind: str) -> list[Tree[Token]]:
+    """The children of a tree that are trees of one kind."""
+    return [child for child in tree.children if isinstance(child, Tree) and child.data == kind]
+
+
+def _tokens(tree: Tree[Token], *kinds: str) -> list[Token]:
+    """The children of a tree that are tokens of some kinds."""
+    return [child for child in tree.children if isinstance(child, Token) and child.type in kinds]
+
+
 class Graph:
     """The nodes, the arrows and the attributes of the graph, with defaults filled in."""
 
@@ -174,7 +198,7 @@ class Graph:
         markers = {name for name in self.nodes if self._is_unseen(name)} - targets - labelled
         starts = [arrow for arrow in self.arrows if arrow.source in markers]
         if len(starts) > 1:
-            raise source.mistake("this is a second start; a machine has one", starts[1].at)
+            raise source.mistake("formats.dot_second_start", starts[1].at)
         self.arrows = [arrow for arrow in self.arrows if arrow.source not in markers]
         self.nodes = {name: attributes for name, attributes in self.nodes.items() if name not in markers}
         return starts[0].target if starts else None
@@ -185,16 +209,16 @@ class Graph:
         return name in ("", "__start") or shape in UNSEEN or "invis" in style
 
     def _defaults(self, tree: Tree[Token]) -> None:
-        keyword = tokens(tree, "KEYWORD")[0].lower()
+        keyword = _tokens(tree, "KEYWORD")[0].lower()
         self.attributes[keyword].update(_attributes(tree))
 
     def _assignment(self, tree: Tree[Token]) -> None:
-        key, value = tokens(tree, *NAMES)
+        key, value = _tokens(tree, *NAMES)
         self.attributes["graph"][_plain(_raw(key))] = _raw(value)
 
     def _path(self, tree: Tree[Token]) -> None:
         attributes = _attributes(tree)
-        nodes = [tokens(node, *NAMES)[0] for node in subtrees(tree, "node")]
+        nodes = [_tokens(node, *NAMES)[0] for node in _subtrees(tree, "node")]
         names = [_plain(_raw(node)) for node in nodes]
         for name in names:
             self.nodes.setdefault(name, dict(self.attributes["node"]))
@@ -208,8 +232,8 @@ class Graph:
 def _attributes(tree: Tree[Token]) -> Attributes:
     """The attributes of a statement; one without a value is true."""
     found: Attributes = {}
-    for attribute in subtrees(subtrees(tree, "attributes")[0], "attribute"):
-        key, *value = tokens(attribute, *NAMES)
+    for attribute in _subtrees(_subtrees(tree, "attributes")[0], "attribute"):
+        key, *value = _tokens(attribute, *NAMES)
         found[_plain(_raw(key))] = _raw(value[0]) if value else "true"
     return found
 
@@ -218,11 +242,7 @@ def _edges(source: Source, arrow: Arrow) -> list[Edge]:
     """The edges that an arrow stands for, one for each letter of its label."""
     letters = _letters(arrow.label)
     if "" in letters:
-        what = (
-            f"a letter is missing on the edge from {arrow.source!r} to {arrow.target!r}; write \\, for a comma, and "
-            "shape=point for the node that points at the start"
-        )
-        raise source.mistake(what, arrow.at)
+        raise source.mistake("formats.dot_no_letter", arrow.at, source=arrow.source, target=arrow.target)
     return [Edge(arrow.source, letter, arrow.target, arrow.at) for letter in letters]
 
 
@@ -234,7 +254,7 @@ def _symbols(source: Source, graph: Attributes, edges: Sequence[Edge]) -> list[s
     known = set(symbols)
     for edge in edges:
         if edge.letter not in known:
-            raise source.mistake(f"letter {edge.letter!r} is not among the letters of the graph", edge.at)
+            raise source.mistake("formats.dot_letter_unknown", edge.at, letter=edge.letter)
     return symbols
 
 
@@ -243,7 +263,7 @@ def _outputs(source: Source, graph: Graph) -> tuple[Label, ...]:
     if any("output" in attributes for attributes in nodes.values()):
         for name, attributes in nodes.items():
             if "output" not in attributes:
-                raise InputError(f"{source.name}: state {name!r} has no output, but others have; give it one")
+                raise source.wrong("formats.dot_no_output", state=name)
         return tuple(_plain(attributes["output"]) for attributes in nodes.values())
     accepting = tuple(attributes.get("shape") == "doublecircle" for attributes in nodes.values())
     is_language = any(accepting) or graph.attributes["graph"].get("language") == "true"

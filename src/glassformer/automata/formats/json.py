@@ -19,7 +19,7 @@ from glassformer.automata.formats.build import machine
 from glassformer.automata.place import Source
 from glassformer.automata.semiautomaton import Label, Machine
 from glassformer.errors import InputError
-from glassformer.wording import listed
+from glassformer.messages import Message, listed, verbatim
 
 REQUIRED = ("symbols", "states", "delta")
 KEYS = (*REQUIRED, "start", "outputs")
@@ -57,15 +57,15 @@ def _object(source: Source) -> dict[str, Any]:
     """The object that the text holds, with the right keys."""
     data = _parsed(source)
     if not isinstance(data, dict):
-        raise _wrong(source, f"a machine is an object with the keys {listed(KEYS)}, not {_kind(data)}")
+        raise source.wrong("formats.json_object", keys=listed(KEYS), value=_kind(data))
     for key in data:
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the keys are {listed(KEYS)}"
-            raise _wrong(source, f"unknown key {key!r}; {hint}")
+            if near := difflib.get_close_matches(key, KEYS, n=1):
+                raise source.wrong("formats.json_near_key", key=key, near=near[0])
+            raise source.wrong("formats.json_unknown_key", key=key, keys=listed(KEYS))
     for key in REQUIRED:
         if key not in data:
-            raise _wrong(source, f"the key {key!r} is missing")
+            raise source.wrong("formats.json_missing", key=key)
     return data
 
 
@@ -73,41 +73,41 @@ def _parsed(source: Source) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, count in Counter(key for key, _ in items).items():
             if count > 1:
-                raise _wrong(source, f"the key {key!r} is there {count} times")
+                raise source.wrong("formats.json_repeated", key=key, count=count)
         return dict(items)
 
     try:
         return json.loads(source.text, object_pairs_hook=pairs)
     except json.JSONDecodeError as error:
-        raise source.mistake(f"this is not JSON: {error.msg}", error.pos) from None
+        raise source.mistake("formats.no_json", error.pos, why=error.msg) from None
     except RecursionError:
-        raise _wrong(source, "the brackets are nested too deep") from None
+        raise source.wrong("formats.json_too_deep") from None
     except InputError:
         raise
     except ValueError:  # Python refuses to read numbers of thousands of digits
-        raise _wrong(source, "a number is too long") from None
+        raise source.wrong("formats.json_long_number") from None
 
 
 def _names(source: Source, data: dict[str, Any], key: str) -> list[str]:
     names = data[key]
     if not isinstance(names, list):
-        raise _wrong(source, f"{key!r} is a list of names, not {_kind(names)}")
+        raise source.wrong("formats.json_names", key=key, value=_kind(names))
     for i, name in enumerate(names):
         if not isinstance(name, str):
-            raise _wrong(source, f"{key}[{i}] is a name, not {_kind(name)}")
+            raise source.wrong("formats.json_name", place=f"{key}[{i}]", value=_kind(name))
     return names
 
 
 def _delta(source: Source, delta: Any, symbols: int, states: int) -> list[list[int]]:
     if not isinstance(delta, list) or len(delta) != symbols:
-        raise _wrong(source, f"'delta' is a list of {symbols} rows, one for each letter, not {_kind(delta)}")
+        raise source.wrong("formats.json_delta", rows=symbols, value=_kind(delta))
     for i, row in enumerate(delta):
         if not isinstance(row, list) or len(row) != states:
-            raise _wrong(source, f"delta[{i}] is a list of {states} numbers, one for each state, not {_kind(row)}")
+            raise source.wrong("formats.json_row", place=f"delta[{i}]", states=states, value=_kind(row))
         for j, number in enumerate(row):
             if not _is_number(number) or not 0 <= number < states:
-                what = f"delta[{i}][{j}] is the number of a state, from 0 to {states - 1}, not {_kind(number)}"
-                raise _wrong(source, what)
+                place = f"delta[{i}][{j}]"
+                raise source.wrong("formats.json_target", place=place, last=states - 1, value=_kind(number))
     return delta
 
 
@@ -116,15 +116,15 @@ def _start(source: Source, start: Any, states: list[str]) -> int:
         return states.index(start)
     if _is_number(start) and (0 <= start < len(states) or not states):
         return int(start)
-    raise _wrong(source, f"'start' is the name or the number of one of the states {listed(states)}, not {_kind(start)}")
+    raise source.wrong("formats.json_start", states=listed(states), value=_kind(start))
 
 
 def _outputs(source: Source, outputs: Any, states: int) -> tuple[Label, ...]:
     if not isinstance(outputs, list) or len(outputs) != states:
-        raise _wrong(source, f"'outputs' is a list of {states} labels, one for each state, not {_kind(outputs)}")
+        raise source.wrong("formats.json_outputs", states=states, value=_kind(outputs))
     for i, label in enumerate(outputs):
         if not isinstance(label, type(outputs[0])) or not isinstance(label, str | bool):
-            raise _wrong(source, f"'outputs' is all text, or all true and false; outputs[{i}] is {_kind(label)}")
+            raise source.wrong("formats.json_output", place=f"outputs[{i}]", value=_kind(label))
     return tuple(outputs)
 
 
@@ -132,15 +132,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Any) -> Message:
     """What a value is, for a message."""
     if isinstance(value, list):
-        return f"a list of {len(value)}"
+        return Message("formats.json_list", count=len(value))
     if isinstance(value, dict):
-        return "an object"
+        return Message("formats.json_dictionary")
     shown = json.dumps(value)
-    return shown if len(shown) <= 40 else shown[:40] + "…"
-
-
-def _wrong(source: Source, what: str) -> InputError:
-    return InputError(f"{source.name}: {what}")
+    return verbatim(shown if len(shown) <= 40 else shown[:40] + "…")

@@ -47,7 +47,7 @@ def zoo(
 @app.command()
 def convert(
     spec: Spec,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write: .json, .dot (.gv), .hoa or .att.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write: .json, .dot (.gv) or .att.")],
 ) -> None:
     """Write a machine to a file, in the format that the file's ending names."""
     formats.write(machine(spec), file)

@@ -62,7 +62,7 @@ app = typer.Typer(
     help="""Transformers of glass: build one from an automaton, check it, and look inside.
 
     A machine SPEC is a zoo call such as parity, cyclic(5) or "dyck(pairs=2, depth=3)"; a regular expression,
-    "regex:(ab)*"; or a .json, .dot (.gv), .hoa or .att file.
+    "regex:(ab)*"; or a .json, .dot (.gv) or .att file.
 
     Start with: glassformer compile "regex:(ab)*" --length 100 --out demo, then verify, run and show demo.""",
 )

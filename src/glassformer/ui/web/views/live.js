@@ -132,7 +132,7 @@ function machineForm() {
     h("button", { id: "show" }, say(model, "show")),
     h("button", { id: "train", type: "button", title: say(model, "trainHint"), onclick: () => look("/api/train") }, say(model, "train")),
     h("span", { id: "status", class: "note", role: "status" }),
-    h("label", { class: "upload" }, say(model, "upload"), " ", h("input", { id: "upload", type: "file", accept: ".json,.dot,.gv,.hoa,.att", onchange: chosen })));
+    h("label", { class: "upload" }, say(model, "upload"), " ", h("input", { id: "upload", type: "file", accept: ".json,.dot,.gv,.att", onchange: chosen })));
 }
 
 function approximationForm() {
