@@ -25,7 +25,7 @@ class InputError(ValueError):
 
 def whole_number(value: SupportsIndex, what: str | Message, least: int) -> int:
     """The value as an int, NumPy's kinds included; if it is none, or below the least, the error says what it is for."""
-    what = _named(what)
+    what = named(what)
     try:
         number = operator.index(value)
     except TypeError:
@@ -38,12 +38,12 @@ def whole_number(value: SupportsIndex, what: str | Message, least: int) -> int:
 def finite_number(value: float, what: str | Message, least: float) -> float:
     """The value, if it is a number from the least on and not infinite; if not, the error says what it is for."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
-        raise InputError("common.finite_number", what=_named(what), least=least, value=value)
+        raise InputError("common.finite_number", what=named(what), least=least, value=value)
     return value
 
 
-def _named(what: str | Message) -> Message:
-    """What a number is for, by the id of its message."""
+def named(what: str | Message) -> Message:
+    """What something is called: by the id of its message, or as it is."""
     if isinstance(what, Message):
         return what
     return Message(what) if what in sentences("en") else verbatim(what)

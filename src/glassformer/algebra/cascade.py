@@ -299,7 +299,7 @@ def tabulated(whole: Holonomy, watch: Watch | None = None, turn: bool = False) -
                 below.update(_refined(whole.tiles[new], olds, new, move.places if move else None))
             pairs[letter] = below
             count += len(below)
-            watch("table rows", count, watch.limits.rows)
+            watch("algebra.table_rows", count, watch.limits.rows)
         if moves:
             number_of_level[k] = len(levels)
             rows = sorted(((old * sets + new) * letters + s, of[new], *moves[old, new, s]) for old, new, s in here)

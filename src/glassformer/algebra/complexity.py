@@ -20,6 +20,7 @@ from glassformer.algebra.images import Images, carry, points, turns
 from glassformer.algebra.limits import Watch
 from glassformer.algebra.permutations import Permutation, power, then
 from glassformer.automata import Semiautomaton
+from glassformer.messages import Message
 
 
 @dataclass(frozen=True)
@@ -27,27 +28,13 @@ class Class:
     """A class of circuits, why a machine is in it and in no smaller one, and what that rests on."""
 
     name: str
-    theorem: str
-    assumes: str
+    theorem: Message
+    assumes: Message
 
 
-AC0: Final = Class(
-    "AC0",
-    "Quasi-aperiodic, so circuits of constant depth suffice (Barrington, Compton, Straubing and Thérien 1992)",
-    "nothing: a theorem",
-)
-ACC0: Final = Class(
-    "ACC0",
-    "Solvable, so constant depth suffices if gates may count modulo a number (Barrington and Thérien 1988); "
-    "not quasi-aperiodic, so without them it does not (Furst, Saxe and Sipser 1984; Smolensky 1987)",
-    "nothing: both are theorems",
-)
-NC1_COMPLETE: Final = Class(
-    "NC1-complete",
-    "Not solvable, so every problem in NC1 reduces to it (Barrington 1989): logarithmic depth suffices, and constant "
-    "depth does not for circuits in ACC0, or for transformers in TC0",
-    "that ACC0, or TC0, is not all of NC1",
-)
+AC0: Final = Class("AC0", Message("algebra.ac0"), Message("algebra.a_theorem"))
+ACC0: Final = Class("ACC0", Message("algebra.acc0"), Message("algebra.two_theorems"))
+NC1_COMPLETE: Final = Class("NC1-complete", Message("algebra.nc1"), Message("algebra.acc0_is_not_nc1"))
 
 
 @dataclass(frozen=True)
@@ -74,7 +61,7 @@ def complexity(machine: Semiautomaton, found: Images, watch: Watch | None = None
     aperiodic = quasi_aperiodic = solvable = complete = True
     components = sorted(found.connected(), key=lambda members: found.masks[members[0]].bit_count())
     for done, members in enumerate(components):
-        if not watch.still("components", done, len(components)):
+        if not watch.still("algebra.components", done, len(components)):
             complete = False
             break
         walk = carry(members, points(found.masks[members[0]]), found.then, machine.delta.tolist())
@@ -88,7 +75,7 @@ def complexity(machine: Semiautomaton, found: Images, watch: Watch | None = None
         aperiodic = False
         quasi_aperiodic = quasi_aperiodic and _length_decides(degree, ways)
         if degree > 4 and solvable:
-            if not watch.still("points of one group", degree, watch.limits.points):
+            if not watch.still("algebra.points", degree, watch.limits.points):
                 complete = False
                 continue
             solvable = Group.of(degree, {turn for turn, _ in ways}).solvable

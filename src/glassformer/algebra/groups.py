@@ -142,7 +142,7 @@ class Group:
     def listed(self) -> Products:
         """All elements, each with a number; the identity has number 0."""
         if self.order > MOST_ELEMENTS:
-            raise InputError(f"the group has {self.order:,} elements; it is listed up to {MOST_ELEMENTS:,}")
+            raise InputError("algebra.group_too_large", order=self.order, limit=MOST_ELEMENTS)
         generators = self.generators or (tuple(range(self.degree)),)
         return products(np.array(generators), expected=self.order)
 
@@ -314,7 +314,7 @@ def _name(group: Group) -> str:
 
 
 def _familiar(group: Group) -> str | None:
-    """Small groups that have a name of their own, told by order and derived series, and dihedral groups."""
+    """Small groups that have a name of their own, known by order and derived series, and dihedral groups."""
     if not group.derived_length:  # perfect; to ask for its layers would ask for its name again
         return group.simple_factors[0] if len(group.simple_factors) == 1 else None
     known = {("C2", "C3"): "S3", ("C3", "C2×C2"): "A4", ("C2", "C3", "C2×C2"): "S4"}

@@ -61,24 +61,23 @@ def holonomy(machine: Semiautomaton, watch: Watch | None = None) -> Holonomy:
     watch = watch or Watch()
     found = images(machine, watch)
     if not found.complete:
-        within = f" in {watch.limits.seconds:g} seconds" * math.isfinite(watch.limits.seconds)
-        raise TooLargeError(
-            f"the search for images of the states stopped at a limit, with {len(found.masks):,} of them "
-            f"(at most {watch.limits.images:,}{within})"
-        )
+        count, most, seconds = len(found.masks), watch.limits.images, watch.limits.seconds
+        if math.isfinite(seconds):
+            raise TooLargeError("algebra.images_or_time_over", count=count, limit=most, seconds=seconds)
+        raise TooLargeError("algebra.images_over", count=count, limit=most)
     classes = found.connected()
     largest_inside = maximal_subsets(found.masks, len(machine.states))
     tiles: list[Frame] = [()] * len(found.masks)
     groups = []
     for done, members in enumerate(classes):
-        watch("components", done, len(classes))
+        watch("algebra.components", done, len(classes))
         frames = carry(members, largest_inside(members[0]), found.then, found.then).frames
         for member, frame in frames.items():
             tiles[member] = frame
         degree = len(tiles[members[0]])
         found_turns = {turn for _, _, turn in turns(frames, found.then, found.then)} - {tuple(range(degree))}
         if found_turns:
-            watch("points of one group", degree, watch.limits.points)
+            watch("algebra.points", degree, watch.limits.points)
         groups.append(Group.of(degree, found_turns))
     of = _numbers(classes, len(tiles))
     levels = _levels(len(classes), _arrows(found, classes, tiles, of), same_level=set())
@@ -93,7 +92,7 @@ def merged(whole: Holonomy, watch: Watch | None = None) -> Holonomy:
     arrows = _arrows(whole.images, classes, whole.tiles, of)
     sharing = dict(_sharing(whole, of))
     while True:
-        watch("pairs of components that may share tiles", len(sharing), len(sharing))
+        watch("algebra.pairs", len(sharing), len(sharing))
         levels = _levels(len(classes), arrows, same_level=set(sharing))
         joins = _Joins(whole)
         on_one_level = [pair for pair in sharing if levels[pair[0]] == levels[pair[1]]]

@@ -56,7 +56,7 @@ def images(machine: Semiautomaton, watch: Watch | None = None) -> Images:
     then: list[list[int]] = [[] for _ in machine.symbols]
     for done, mask in enumerate(masks):  # it grows while we walk along it: breadth first
         most = watch.limits.images
-        if len(masks) > most or (done % 256 == 0 and not watch.still("images", len(masks), most)):
+        if len(masks) > most or (done % 256 == 0 and not watch.still("algebra.images", len(masks), most)):
             break
         octets = mask.to_bytes(len(by_byte[0]), "little")
         for tables, row in zip(by_byte, then, strict=True):

@@ -1,4 +1,4 @@
-"""How far the searches of this package go before they stop and say so."""
+"""How far the searches of this package go before they stop with an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, named
+from glassformer.messages import Message
 
 
 class TooLargeError(InputError):
@@ -34,17 +35,18 @@ class Watch:
     """Keeps an eye on a search: shows how far it is, and stops it at a limit."""
 
     limits: Limits = field(default_factory=Limits)
-    show: Callable[[str, int, int], None] | None = None
+    show: Callable[[Message, int, int], None] | None = None
     begin: float = field(default_factory=time.thread_time)
 
     def __call__(self, what: str, done: int, limit: int) -> None:
-        """So many are done, of so many that are allowed."""
+        """So many are done of what the message with this id names, and so many are allowed."""
+        counted = named(what)
         if done > limit:
-            raise TooLargeError(f"there are more than {limit:,} {what}, the limit ({done:,} were found)")
+            raise TooLargeError("algebra.too_many", limit=limit, what=counted, done=done)
         if time.thread_time() > self.begin + self.limits.seconds:
-            raise TooLargeError(f"{self.limits.seconds:g} seconds, the limit, were over after {done:,} {what}")
+            raise TooLargeError("algebra.time_over", seconds=self.limits.seconds, done=done, what=counted)
         if self.show:
-            self.show(what, done, limit)
+            self.show(counted, done, limit)
 
     def still(self, what: str, done: int, limit: int) -> bool:
         """Whether the search may go on."""

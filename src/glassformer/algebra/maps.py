@@ -1,8 +1,8 @@
-"""All products of some maps from points to points: found, numbered, and found again.
+"""All products of some maps from points to points, numbered in the order of their length.
 
 A map of n points is n digits, packed into one or a few 64-bit words. To follow a map by a letter, some bits at a time
-are looked up in a table that has the letter applied already. A hash table, probed for all new products at once, tells
-which of them are known. So a breadth-first search needs no loop over elements.
+are looked up in a table that has the letter applied already. A hash table, probed for all products of a length at once,
+gives their numbers. So a breadth-first search needs no loop over elements.
 """
 
 from __future__ import annotations
@@ -73,66 +73,64 @@ class Packing:
         return np.asarray(table)
 
 
-class Numbering:
-    """A hash table from packed maps to their numbers; numbers are given in the order in which maps come.
+class HashTable:
+    """Packed maps by their numbers, which are given in the order in which maps come; open addressing, linear probing.
 
-    Where there is room for all maps there could be, a map is its own place in the table.
+    Where there is room for all maps there could be, the slot of a map is the map itself, and no probing is needed.
     """
 
     def __init__(self, bits: int, words: int, expected: int) -> None:
         self.direct = 2 ** min(bits, 62) <= min(8 * expected, 2**26)
-        self.slots = np.full(2**bits if self.direct else 1024, -1, dtype=np.int32)
-        self.seats = np.empty((256, words), dtype=np.uint64)  # the maps by number, and room for more
-        self.taken = 0
+        self.slots = np.full(2**bits if self.direct else 1024, -1, dtype=np.int32)  # the number of a map; −1: empty
+        self.keys = np.empty((256, words), dtype=np.uint64)  # the maps by number, and room for more
+        self.count = 0
 
     @property
     def known(self) -> Packed:
         """All maps, by number."""
-        return self.seats[: self.taken]
+        return self.keys[: self.count]
 
-    def add(self, packed: Packed) -> Numbers:
+    def insert_many(self, packed: Packed) -> Numbers:
         """The number of each map; a new one gets the next."""
-        base, end = self.taken, self.taken + len(packed)
-        self._make_room(end)
-        self.seats[base:end] = packed  # all may sit down at first
-        seat, slot = self._probe(packed, claim=base)
-        new = seat == np.arange(base, end, dtype=np.int32)  # the others found somebody like them
-        moved = base - 1 + np.cumsum(new, dtype=np.int32)
-        self.taken += int(new.sum())
-        self.seats[base : self.taken] = packed[new]
-        self.slots[slot[new]] = moved[new]
-        old = seat < base
-        seat[~old] = moved[seat[~old] - base]
-        return seat
+        first, end = self.count, self.count + len(packed)
+        self._grow(end)
+        self.keys[first:end] = packed  # tentative: a number for every map, be it new or not
+        number, slot = self._probe(packed, np.arange(first, end, dtype=np.int32))
+        new = number == np.arange(first, end, dtype=np.int32)  # the others are known, or equal to one before them
+        final = first - 1 + np.cumsum(new, dtype=np.int32)
+        self.count += int(new.sum())
+        self.keys[first : self.count] = packed[new]
+        self.slots[slot[new]] = final[new]
+        tentative = number >= first
+        number[tentative] = final[number[tentative] - first]
+        return number
 
-    def find(self, packed: Packed) -> Numbers:
+    def lookup(self, packed: Packed) -> Numbers:
         """The number of each map, all of which are known."""
-        return self._probe(packed, claim=None)[0]
+        return self._probe(packed, None)[0]
 
-    def _probe(self, packed: Packed, claim: int | None) -> tuple[Numbers, Numbers]:
-        """Whose seat is in each map's slot? Where it is somebody else's, look in the next."""
+    def _probe(self, packed: Packed, tentative: Numbers | None) -> tuple[Numbers, Numbers]:
+        """The number that stands for each map, and its slot; where a slot holds another map, the next is tried."""
         slot = self._hash(packed)
-        seats = None if claim is None else np.arange(claim, claim + len(packed), dtype=np.int32)
-        found = self._seated(slot, seats)
+        number = self._read(slot, tentative)
         if self.direct:
-            return found, slot
-        asking = np.flatnonzero((self.seats[found] != packed).any(axis=1))
-        while len(asking):
-            slot[asking] = (slot[asking] + 1) % len(self.slots)
-            found[asking] = self._seated(slot[asking], None if seats is None else seats[asking])
-            asking = asking[(self.seats[found[asking]] != packed[asking]).any(axis=1)]
-        return found, slot
+            return number, slot
+        wrong = np.flatnonzero((self.keys[number] != packed).any(axis=1))
+        while len(wrong):
+            slot[wrong] = (slot[wrong] + 1) % len(self.slots)
+            number[wrong] = self._read(slot[wrong], None if tentative is None else tentative[wrong])
+            wrong = wrong[(self.keys[number[wrong]] != packed[wrong]).any(axis=1)]
+        return number, slot
 
-    def _seated(self, slot: Numbers, seats: Numbers | None) -> Numbers:
-        """Whose seat is in these slots? In an empty one the first that asks puts its own, if it has one."""
-        found: np.ndarray = self.slots[slot]
-        if seats is None:
-            return found
-        free = np.flatnonzero(found < 0)
-        asked = slot[free]
-        self.slots[asked[::-1]] = seats[free[::-1]]  # the last to write is the first to ask
-        found[free] = self.slots[asked]
-        return found
+    def _read(self, slot: Numbers, tentative: Numbers | None) -> Numbers:
+        """The numbers in these slots; an empty slot takes the first tentative number that is for it."""
+        number: np.ndarray = self.slots[slot]
+        if tentative is None:
+            return number
+        empty = np.flatnonzero(number < 0)
+        self.slots[slot[empty][::-1]] = tentative[empty[::-1]]  # the last to be written is the first of them
+        number[empty] = self.slots[slot[empty]]
+        return number
 
     def _hash(self, packed: Packed) -> Numbers:
         if self.direct:
@@ -143,14 +141,15 @@ class Numbering:
             mixed ^= mixed >> np.uint64(29)
         return (mixed % np.uint64(len(self.slots))).astype(np.int32)
 
-    def _make_room(self, end: int) -> None:
-        if end > len(self.seats):
-            seats = np.empty((2 * end, self.seats.shape[1]), dtype=np.uint64)
-            seats[: self.taken] = self.known
-            self.seats = seats
+    def _grow(self, end: int) -> None:
+        """Room for so many maps, and more slots than twice as many; the known ones are inserted again."""
+        if end > len(self.keys):
+            keys = np.empty((2 * end, self.keys.shape[1]), dtype=np.uint64)
+            keys[: self.count] = self.known
+            self.keys = keys
         if not self.direct and 2 * end > len(self.slots):
             self.slots = np.full(2 ** (4 * end - 1).bit_length(), -1, dtype=np.int32)
-            self._probe(self.known, claim=0)
+            self._probe(self.known, np.arange(self.count, dtype=np.int32))
 
 
 @dataclass(frozen=True)
@@ -158,33 +157,33 @@ class Products:
     """The products of letters, shortest first, from the identity on; `then[i, s]` is map i followed by letter s."""
 
     packing: Packing
-    numbering: Numbering
+    table: HashTable
     then: Integer[np.ndarray, "map letter"]
 
     def __len__(self) -> int:
-        return self.numbering.taken
+        return self.table.count
 
     def rows(self) -> Rows:
         """All maps."""
-        return self.packing.unpack(self.numbering.known)
+        return self.packing.unpack(self.table.known)
 
     def number(self, rows: Rows) -> Numbers:
         """The numbers of maps that are among the products."""
-        return self.numbering.find(self.packing.pack(rows))
+        return self.table.lookup(self.packing.pack(rows))
 
 
 def products(letters: Rows, expected: int, seen: Callable[[int], None] | None = None) -> Products:
     """All products of the letters, of which there may be as many as expected; `seen` may stop the search by raising."""
     packing = Packing(letters)
-    numbering = Numbering(packing.bits * packing.points, packing.words, expected)
-    numbering.add(packing.pack(np.arange(packing.points)[None]))
+    table = HashTable(packing.bits * packing.points, packing.words, expected)
+    table.insert_many(packing.pack(np.arange(packing.points)[None]))
     then: list[np.ndarray] = []
     begin = 0
-    while begin < numbering.taken:
-        shell = numbering.known[begin : begin + AT_ONCE // len(letters) + 1]
+    while begin < table.count:
+        shell = table.known[begin : begin + AT_ONCE // len(letters) + 1]
         begin += len(shell)
         longer = packing.then(shell).reshape(-1, packing.words)
-        then.append(numbering.add(longer).reshape(-1, len(letters)))
+        then.append(table.insert_many(longer).reshape(-1, len(letters)))
         if seen:
-            seen(numbering.taken)
-    return Products(packing, numbering, np.concatenate(then))
+            seen(table.count)
+    return Products(packing, table, np.concatenate(then))

@@ -62,7 +62,7 @@ class Monoid:
     def word(self, element: int) -> str:
         """A shortest word that makes this element (the first of them in the order of the letters)."""
         if not 0 <= element < len(self):
-            raise InputError(f"element {element} is out of range: there are {len(self):,} elements, from 0")
+            raise InputError("algebra.element_number", element=element, count=len(self))
         letters = []
         while element:
             element, letter = (int(found[element]) for found in self._shortest)
@@ -91,4 +91,4 @@ def monoid(machine: Semiautomaton, watch: Watch | None = None) -> Monoid:
     """The transition monoid, if it is within the limits."""
     watch = watch or Watch()
     most = min(watch.limits.elements, MOST_NUMBERS // len(machine.states))
-    return Monoid(machine, products(machine.delta, most, lambda found: watch("elements", found, most)))
+    return Monoid(machine, products(machine.delta, most, lambda found: watch("algebra.elements", found, most)))

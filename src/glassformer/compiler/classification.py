@@ -22,6 +22,7 @@ from glassformer.automata import Machine
 from glassformer.automata import machine as machine_of
 from glassformer.compiler.constructions import CONSTRUCTIONS
 from glassformer.errors import InputError, whole_number
+from glassformer.messages import Message
 
 Found = TypeVar("Found")
 
@@ -45,8 +46,8 @@ class Classification:
 
     None where a construction that promises a constant depth has none for this machine, or was not found.
     """
-    notes: list[str]
-    """What was not found out, and why."""
+    notes: list[Message]
+    """What is not known, and why."""
 
     def components(self) -> list[tuple[int, Component, int]]:
         """Level (from 1), component, and how many alike there are on the level, for the cascade by holonomy alone."""
@@ -76,8 +77,8 @@ class Classification:
             "quasi_aperiodic": self.complexity.quasi_aperiodic,
             "solvable": self.complexity.solvable,
             "complexity": circuits.name if circuits else None,
-            "theorem": circuits.theorem if circuits else None,
-            "assumes": circuits.assumes if circuits else None,
+            "theorem": str(circuits.theorem) if circuits else None,
+            "assumes": str(circuits.assumes) if circuits else None,
             "cascade": [
                 {
                     "level": level,
@@ -93,7 +94,7 @@ class Classification:
             "merged_levels": len(self.cascade.levels) if self.cascade else None,
             "length": self.length,
             "depth": self.depth,
-            "notes": self.notes,
+            "notes": [str(note) for note in self.notes],
         }
 
 
@@ -102,37 +103,38 @@ def classify(
     length: int = 128,
     merge: bool = True,
     limits: Limits | None = None,
-    show: Callable[[str, int, int], None] | None = None,
+    show: Callable[[Message, int, int], None] | None = None,
 ) -> Classification:
     """What a machine (or the one that a spec names) is made of, and how deep a transformer for it must be.
 
-    `show` is told what is being looked for, how many were found, and how many are allowed.
+    `show` is called with what is being looked for, how many there are so far, and how many are allowed.
     """
     machine = machine_of(machine) if isinstance(machine, str) else machine
     if not isinstance(machine, Machine):
-        raise InputError("a class needs labels to go by, or states as labels: give a Machine, or the spec of one")
-    length = whole_number(length, "the length of words", least=1)
+        raise InputError("algebra.no_labels")
+    length = whole_number(length, "compiler.words_length", least=1)
     judged = machine if machine.outputs == machine.states else machine.minimal()
     watch = Watch(limits or Limits(), show)
-    notes: list[str] = []
+    notes: list[Message] = []
 
-    def within_limits(search: Callable[[Watch], Found], otherwise: str) -> Found | None:
+    def within_limits(search: Callable[[Watch], Found], otherwise: Message) -> Found | None:
         try:
             return search(watch.again())
         except TooLargeError as error:
-            notes.append(f"{error}; {otherwise}")
+            notes.append(Message("algebra.note", why=error.message, otherwise=otherwise))
             return None
 
     found = images(judged, watch.again())
     hardness = complexity(judged, found, watch.again())
     if hardness.of_circuits is None:
-        notes.append(f"the class is not decided by the first {len(found.masks):,} images of the states")
+        notes.append(Message("algebra.class_not_decided", images=len(found.masks)))
     analysis = Analysis(machine, watch, merge)
-    plain = within_limits(lambda _: analysis.plain_cascade, "no cascade, but Theorem 1 holds for every machine")
+    plain = within_limits(lambda _: analysis.plain_cascade, Message("algebra.no_cascade"))
     if plain and merge and analysis.merge_error:
-        notes.append(f"{analysis.merge_error}; no level was merged")
+        unmerged = Message("algebra.no_level_merged")
+        notes.append(Message("algebra.note", why=analysis.merge_error.message, otherwise=unmerged))
     cascade = plain and analysis.cascade
-    elements = within_limits(lambda watch: monoid(judged, watch), "how many there are is left open")
+    elements = within_limits(lambda watch: monoid(judged, watch), Message("algebra.number_unknown"))
     return Classification(machine, judged, length, hardness, elements, plain, cascade, depths(analysis, length), notes)
 
 

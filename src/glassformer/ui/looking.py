@@ -71,7 +71,7 @@ def class_seen(machine: Machine, spec: str, length: int, limits: Limits = QUICK)
         "length",
     )
     drawn = draw_cascade(found.cascade, spec) if found.cascade else None
-    return {**{key: told[key] for key in keys}, "groups": found.groups(), "notes": found.notes, "drawing": drawn}
+    return {**{key: told[key] for key in keys}, "groups": found.groups(), "notes": told["notes"], "drawing": drawn}
 
 
 def built_seen(built: Built) -> Seen:
