@@ -14,7 +14,16 @@ from glassformer.errors import InputError
 from glassformer.messages import LANGUAGES, Message, listed, sentences, verbatim, with_particles
 
 SOURCE = Path(glassformer.__file__).parent
-TAKES_AN_ID = {"Message", "InputError", "TooLargeError", "DivergedError", "mistake", "_mistake", "wrong"}
+TAKES_AN_ID = {
+    "Message",
+    "InputError",
+    "TooLargeError",
+    "DivergedError",
+    "NotFiniteError",
+    "mistake",
+    "_mistake",
+    "wrong",
+}
 
 
 def names_in(text: str) -> set[str]:

@@ -88,6 +88,8 @@ def print_plan(name: str, planned: Plan) -> None:
 
 def print_approximation(name: str, built: Approximation, samples: int) -> None:
     """What was built, part by part, and how near it is."""
+    from glassformer.compiler.constructions.universal.proof import part_title
+
     told = built.certificate
     table = table_of(
         title=f"{name}, d = {told.d}, n = {told.n}, δ = {Fraction(told.delta)}", show_header=False, box=box.SIMPLE
@@ -96,7 +98,7 @@ def print_approximation(name: str, built: Approximation, samples: int) -> None:
         "blocks", f"{told.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {told.formula_blocks:,})"
     )
     for part, layers in built.proof.parts.items():
-        table.add_row(f"  {part}", f"{len(layers):,}")
+        table.add_row(f"  {part_title(part)}", f"{len(layers):,}")
     table.add_row("parameters", f"{told.parameters:,}")
     table.add_row(
         "positions",

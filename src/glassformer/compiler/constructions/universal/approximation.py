@@ -24,7 +24,7 @@ from glassformer.compiler.constructions.universal.functions import (
     sequences_of,
 )
 from glassformer.compiler.constructions.universal.grid import Grid
-from glassformer.compiler.constructions.universal.layers import HEADS, UNITS, Layers, Ordinary, Tell, soften
+from glassformer.compiler.constructions.universal.layers import HEADS, UNITS, Layers, Ordinary, Progress, soften
 from glassformer.compiler.constructions.universal.proof import (
     RAMP,
     Contexts,
@@ -35,6 +35,7 @@ from glassformer.compiler.constructions.universal.proof import (
     prove,
 )
 from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.messages import Message
 from glassformer.nn import Transformer, files
 
 MOST_BLOCKS: Final = 200_000
@@ -60,31 +61,37 @@ class Plan:
     parameters: int
     bits: int | None
     """Of the largest id in units of δ; unknown if there are too many blocks to go through them."""
-    refusal: str | None
+    refusal: Message | None
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return asdict(self)
+        return vars(self) | {"refusal": self.refusal and str(self.refusal)}
 
 
 def plan(d: int, n: int, delta: float, positions: bool, most_blocks: int = MOST_BLOCKS) -> Plan:
     """How many blocks, parameters and bits it takes."""
     grid = grid_of(d, n, delta, positions)
-    whole_number(most_blocks, "the most blocks", least=1)
+    whole_number(most_blocks, "universal.most_blocks", least=1)
     blocks, bits, refusal = blocks_needed(grid), None, None
     if blocks > most_blocks:
         formula = (
             f"{d}·{n}·K + {n}·D + 1 + {n}·D^{n} + {d}" if positions else f"{d}·K + D + 1 + {n}·C(D, {n}) + {3 * d}"
         )
-        refusal = (
-            f"d = {d}, n = {n}, δ = 1/{grid.cells} takes {formula} = {counted(blocks)} blocks (K = "
-            f"{grid.cells}, D = {counted(grid.columns)}); the limit is {most_blocks:,}"
+        refusal = Message(
+            "universal.too_many_blocks",
+            d=d,
+            n=n,
+            cells=grid.cells,
+            formula=formula,
+            blocks=counted(blocks),
+            columns=counted(grid.columns),
+            limit=most_blocks,
         )
     else:
         try:
             bits = contexts(grid).high.bit_length()
         except InputError as error:
-            refusal = str(error)
+            refusal = error.message
     return Plan(d, n, grid.delta, positions, blocks, blocks * parameters_of_a_block(d), bits, refusal)
 
 
@@ -100,7 +107,7 @@ def plan_for(
     """The largest δ for which f̄ is within ε of f, as far as random sequences show, with what it takes."""
     asked = function_of(f, d, n)
     if not finite_number(epsilon, "ε", least=0) > 0:
-        raise InputError("ε is above 0: no δ makes f̄ equal to f")
+        raise InputError("universal.epsilon")
     check_measure(p, 2, 0)
     choices = [True] if needs_positions(asked, d, n, positions) else [False, True] if positions is None else [False]
     cells = 2
@@ -111,13 +118,14 @@ def plan_for(
             if each.refusal is None and near.value + near.error <= epsilon:
                 return each
         if found and all(each.refusal for each in found):
-            return replace(found[-1], refusal=f"f̄ comes not within {epsilon:g} of f before {found[-1].refusal}")
+            last = found[-1]
+            return replace(last, refusal=Message("universal.never_near", epsilon=epsilon, refusal=last.refusal))
         cells *= 2
 
 
-def counted(number: int) -> str:
-    """A number of things, in digits as long as somebody could read them."""
-    return f"{number:,}" if number < 10**30 else f"about 10^{len(hex(number)[2:]) * 1.2041:.0f}"
+def counted(number: int) -> int | Message:
+    """A number as it is, or its size if it has too many digits to be read."""
+    return number if number < 10**30 else Message("universal.about", exponent=round(len(hex(number)[2:]) * 1.2041))
 
 
 def parameters_of_a_block(d: int) -> int:
@@ -129,14 +137,14 @@ def grid_of(d: int, n: int, delta: float, positions: bool) -> Grid:
     """The grid with cells of side δ, which must be 1/2, 1/4, 1/8 …"""
     d, n = whole_number(d, "d", least=1), whole_number(n, "n", least=1)
     if not isinstance(positions, bool):
-        raise InputError(f"positions is true or false, not {positions!r}")
+        raise InputError("universal.positions", positions=positions)
     try:
         side = float(delta)
     except (TypeError, ValueError, OverflowError):
         side = 0.0
     cells = round(1 / side) if FINEST <= side < 1 else 0
     if cells < 2 or 1 / cells != side or cells & (cells - 1):
-        raise InputError(f"δ is 1/2, 1/4, 1/8, … (powers of two are exact) down to 2⁻²⁰, not {delta!r}")
+        raise InputError("universal.delta", delta=delta)
     return Grid(d, n, cells, positions)
 
 
@@ -144,10 +152,8 @@ def needs_positions(f: Function, d: int, n: int, positions: bool | None) -> bool
     """Whether to use positions: as asked, or if order matters; without them it must not."""
     found = order_matters(f, d, n)
     if positions is False and found is not None:
-        raise InputError(
-            f"order matters to this function: with the columns of {found.x.round(3).tolist()} in the order "
-            f"{list(found.order)} it does not just give its values in that order; it needs positions"
-        )
+        x, order = str(found.x.round(3).tolist()), str(list(found.order))
+        raise InputError("universal.order_matters", x=x, order=order)
     return found is not None if positions is None else positions
 
 
@@ -240,7 +246,7 @@ class Approximation:
 def check_single(blocks: int) -> None:
     """Refuse more blocks than become the one Transformer."""
     if blocks > MOST_IN_A_TRANSFORMER:
-        raise InputError(f"{blocks:,} blocks are too many to be single objects; the limit is {MOST_IN_A_TRANSFORMER:,}")
+        raise InputError("universal.too_many_objects", blocks=blocks, limit=MOST_IN_A_TRANSFORMER)
 
 
 def approximate(
@@ -253,7 +259,7 @@ def approximate(
     samples: int = 2000,
     seed: int = 0,
     most_blocks: int = MOST_BLOCKS,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Approximation:
     """A transformer of blocks (h, m, r) = (2, 1, 4) that is close to f on [0, 1)^{d×n}, and how close.
 
@@ -270,20 +276,18 @@ def approximate(
     known = contexts(grid)
     proof = prove(known, asked(grid.middles))
     blocks = soften(proof.layers, grid.weights, grid.delta)
-    stages = stages_of(asked, grid, proof.layers, blocks, tell)
+    stages = stages_of(asked, grid, proof.layers, blocks, progress)
     certificate = measured(name_of(f), asked, grid, proof, stages, planned, p, samples, seed)
     return Approximation(asked, grid, known, proof, blocks, certificate)
 
 
-def stages_of(f: Function, grid: Grid, layers: Layers, blocks: Ordinary, tell: Tell | None = None) -> Stages:
+def stages_of(f: Function, grid: Grid, layers: Layers, blocks: Ordinary, progress: Progress | None = None) -> Stages:
     """f̄, and the two transformers that compute it."""
 
     def by_columns(x: Sequences, run: Callable[[Any], Any]) -> Sequences:
         x = sequences_of(x, grid.d, grid.n)
         if x.size and np.abs(x).max() > far_away(grid) / 2:
-            raise InputError(
-                f"entries lie between 0 and 1; those beyond ±{far_away(grid) // 2:,} are not even sent to 0"
-            )
+            raise InputError("universal.far_away", most=far_away(grid) // 2)
         columns = np.ascontiguousarray((x + grid.shift).transpose(0, 2, 1))
         parts = [run(columns[i : i + AT_ONCE]) for i in range(0, len(columns), AT_ONCE)]
         return np.concatenate(parts or [columns]).transpose(0, 2, 1)
@@ -292,7 +296,7 @@ def stages_of(f: Function, grid: Grid, layers: Layers, blocks: Ordinary, tell: T
         return by_columns(x, lambda part: layers.run(part, grid.weights))
 
     def ordinary(x: Sequences) -> Sequences:
-        return by_columns(x, lambda part: blocks.run(torch.from_numpy(part), tell).numpy())
+        return by_columns(x, lambda part: blocks.run(torch.from_numpy(part), progress).numpy())
 
     on_the_grid = grid.constant(f)
     return Stages(lambda x: on_the_grid(sequences_of(x, grid.d, grid.n)), modified, ordinary)

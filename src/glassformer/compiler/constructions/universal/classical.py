@@ -51,7 +51,7 @@ def one_hidden_layer(
 ) -> Classical:
     """So many hidden units, fitted to f on four random sequences for each, or 4,000 if that is more."""
     asked = function_of(f, d, n)
-    whole_number(units, "the number of units", least=1)
+    whole_number(units, "universal.units", least=1)
     check_measure(p, samples, seed)
     rng = np.random.default_rng(seed)
     directions = rng.normal(size=(d * n, units))

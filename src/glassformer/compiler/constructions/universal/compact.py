@@ -77,11 +77,11 @@ def compact(
     """One head and MLPs of so many units: as close to f as f̄ is, but for `grid_error`, which rounding adds."""
     check_measure(p, samples, seed)
     asked = function_of(f, d, n)
-    whole_number(units, "the number of units", least=4)
+    whole_number(units, "universal.units", least=4)
     grid = grid_of(d, n, delta, needs_positions(asked, d, n, positions))
     count = grid.columns**n if grid.positions else math.comb(grid.columns + n - 1, n)
     if count * n > MOST_IDS:
-        raise InputError(f"{count * n:,} ids are too many; the limit is {MOST_IDS:,}: take a larger δ")
+        raise InputError("universal.too_many_ids", ids=count * n, limit=MOST_IDS)
     numbers = sequences(grid)
     corners = grid.digits(numbers) * grid.delta + grid.shift
     values = asked((grid.digits(numbers) + 0.5) * grid.delta)
@@ -156,7 +156,7 @@ def best_mean(ids: Float[np.ndarray, "sequence n"]) -> tuple[float, float, Float
             if len(t) == different and score > best[0]:
                 best = (score, beta, spread, means)
     if best[0] < 2.0**-40:
-        raise InputError("no mean of the ids that was tried tells all sequences apart: take a larger δ")
+        raise InputError("universal.no_mean")
     return best[1], best[2], best[3]
 
 
@@ -230,13 +230,13 @@ def table(
     grid: Grid,
     corners: Sequences,
     ids: Float[np.ndarray, "sequence n"],
-    told: Float[np.ndarray, "sequence n"],
+    marks: Float[np.ndarray, "sequence n"],
     values: Sequences,
     units: int,
 ) -> list[list[Weights]]:
-    """From the largest id down: the column that has it becomes its value, as many ids in a block as it has units."""
-    order = np.argsort(told, axis=None)
-    t = told.ravel()[order]
+    """From the largest mark (id and mean) down: its column becomes its value, one mark for each unit of a block."""
+    order = np.argsort(marks, axis=None)
+    t = marks.ravel()[order]
     order, t = order[is_next(t)], t[is_next(t)]
     there = corners.transpose(0, 2, 1).reshape(-1, grid.d)[order]
     there[:, 0] += t - ids.ravel()[order]

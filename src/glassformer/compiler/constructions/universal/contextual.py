@@ -27,7 +27,7 @@ def is_contextual(mapping: Callable[[Any], Any] | Any, sequences: Any = None) ->
     """
     ids = np.asarray(mapping(sequences) if callable(mapping) else mapping)
     if ids.ndim != 2 or ids.dtype.kind not in "fiu" or not np.isfinite(ids).all():
-        raise InputError(f"ids are finite numbers [sequence, n]; these are {ids.dtype} of the shape {list(ids.shape)}")
+        raise InputError("universal.ids", dtype=str(ids.dtype), shape=str(list(ids.shape)))
     order = np.argsort(ids, axis=None, kind="stable")
     flat = ids.ravel()[order]
     same = np.flatnonzero(flat[1:] == flat[:-1])

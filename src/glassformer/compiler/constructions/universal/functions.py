@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 
 from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.messages import Message, verbatim
 from glassformer.nn import Transformer
 
 Sequences: TypeAlias = Float[np.ndarray, "batch d n"]
@@ -58,7 +59,7 @@ def function_of(f: str | Callable[[Any], Any], d: int, n: int) -> Function:
     d, n = whole_number(d, "d", least=1), whole_number(n, "n", least=1)
     if isinstance(f, str):
         if f not in FUNCTIONS:
-            raise InputError(f"there is no function {f!r}; those with names are {', '.join(FUNCTIONS)}")
+            raise InputError("universal.no_function", function=f, functions=list(FUNCTIONS))
         return FUNCTIONS[f]
     return checked(f, d, n)
 
@@ -74,7 +75,7 @@ def checked(f: Callable[[Any], Any], d: int, n: int) -> Function:
     It may be both, if it says the same: with axes from the end, as in x[..., ::-1] and axis=-1, it always does.
     """
     some = np.random.default_rng(0).random((3, d, n))
-    together, said = _tried(f, some)
+    together, why = _tried(f, some)
     apart = [_tried(f, some[i : i + 1])[0] for i in range(len(some))]
     alone = [_tried(f, each)[0] for each in some]
     is_of_batches = together is not None and all(
@@ -82,42 +83,41 @@ def checked(f: Callable[[Any], Any], d: int, n: int) -> Function:
     )
     is_of_one = all(value is not None for value in alone)
     if is_of_batches and is_of_one and not np.allclose(together, alone):
-        raise InputError(
-            f"the function means one thing for arrays [batch, {d}, {n}] and another for [{d}, {n}]: write it with axes "
-            "from the end, as in x[..., ::-1] and axis=-1"
-        )
+        raise InputError("universal.means_two_things", d=d, n=n)
     if is_of_batches:
         return partial(_asked, f)
     if is_of_one:
         return lambda x: np.stack([_asked(f, each) for each in x]) if len(x) else np.zeros_like(x)
     if together is not None:
-        said = "what it gives for a sequence depends on the others of the batch"
-    raise InputError(f"the function must take and give arrays [batch, {d}, {n}], or [{d}, {n}]: {said}")
+        why = Message("universal.depends_on_the_batch")
+    raise InputError("universal.no_function_of_sequences", d=d, n=n, why=why)
 
 
-def _tried(f: Callable[[Any], Any], x: Any) -> tuple[Any, str]:
+def _tried(f: Callable[[Any], Any], x: Any) -> tuple[Any, Message]:
     """The value, if there is one; and if not, why. What is not finite is wrong in any case."""
     try:
-        return _asked(f, x), ""
+        return _asked(f, x), verbatim("")
     except NotFiniteError:
         raise
     except Exception as error:
-        return None, str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        return None, error.message if isinstance(error, InputError) else verbatim(f"{type(error).__name__}: {error}")
 
 
 def _asked(f: Callable[[Any], Any], x: Any) -> Any:
     """The value, of the right shape and finite; the function may change its own copy of x."""
     value = np.asarray(f(x.copy()))
-    if value.shape != x.shape or value.dtype.kind not in "fiub":
-        kind = "" if value.dtype.kind in "fiub" else f" of {value.dtype}"
-        raise InputError(f"it gives the shape {list(value.shape)}{kind} for {list(x.shape)}")
+    shapes = {"given": str(list(value.shape)), "asked": str(list(x.shape))}
+    if value.dtype.kind not in "fiub":
+        raise InputError("universal.gives_dtype", dtype=str(value.dtype), **shapes)
+    if value.shape != x.shape:
+        raise InputError("universal.gives_shape", **shapes)
     if not np.isfinite(value).all():
         where = tuple(np.argwhere(~np.isfinite(value))[0].tolist())
-        raise NotFiniteError(
-            f"the function must be finite on [0, 1); it gives {value[where]} at {where} of {x.round(4).tolist()}"
-            if x.size <= 100
-            else f"the function must be finite on [0, 1); it gives {value[where]}"
-        )
+        found = float(value[where])
+        if x.size > 100:
+            raise NotFiniteError("universal.not_finite", value=found)
+        x = str(x.round(4).tolist())
+        raise NotFiniteError("universal.not_finite_at", value=found, where=str(where), x=x)
     return value.astype(float)
 
 
@@ -162,9 +162,9 @@ def apart(f: Function, g: Function, d: int, n: int, p: float, samples: int, seed
 def check_measure(p: float, samples: int, seed: int) -> None:
     """Refuse what no distance is measured with; for a large p a few sequences would decide, and no interval hold."""
     if not 1 <= finite_number(p, "p", least=1) <= LARGEST_P:
-        raise InputError(f"p is a number from 1 to {LARGEST_P}, not {p!r}")
-    whole_number(samples, "the number of samples", least=2)
-    whole_number(seed, "the seed", least=0)
+        raise InputError("universal.p", most=LARGEST_P, p=p)
+    whole_number(samples, "universal.samples", least=2)
+    whole_number(seed, "compiler.seed", least=0)
 
 
 @dataclass(frozen=True)
@@ -201,12 +201,11 @@ def sequences_of(x: Any, d: int, n: int) -> Sequences:
     try:
         found: Sequences = np.asarray(x, dtype=float)
     except (TypeError, ValueError) as error:
-        raise InputError(f"sequences are finite numbers [batch, {d}, {n}]: {error}") from None
-    if found.ndim != 3 or found.shape[1:] != (d, n) or not np.isfinite(found).all():
-        raise InputError(
-            f"sequences are finite numbers [batch, {d}, {n}]; these are {list(found.shape)}"
-            + ("" if np.isfinite(found).all() else ", and not all finite")
-        )
+        raise InputError("universal.sequences_not_numbers", d=d, n=n, why=str(error)) from None
+    if not np.isfinite(found).all():
+        raise InputError("universal.sequences_not_finite", d=d, n=n, shape=str(list(found.shape)))
+    if found.ndim != 3 or found.shape[1:] != (d, n):
+        raise InputError("universal.sequences_shape", d=d, n=n, shape=str(list(found.shape)))
     return found
 
 

@@ -5,9 +5,9 @@ A modified block attends with two heads of width 1 and then applies one piecewis
     X ← X + e₁ · (g₁ ξ(b₁) + g₂ ξ(b₂)),   ξ(b)ₖ = uᵀX · hardmax[(uᵀX)ᵀ (uᵀXₖ − b)]
     X ← X + v φ(aᵀX) + k
 
-Where the gains g are 0 the block does not attend, where v and k are 0 it does not apply φ. The ordinary block says the
-same with softmax and four ReLUs: queries λ(uᵀX − b) with so large a λ that softmax is hardmax to the last bit, and a
-jump of φ becomes a ramp just before its knot.
+Where the gains g are 0 the block does not attend, where v and k are 0 it does not apply φ. The ordinary block computes
+the same with softmax and four ReLUs: queries λ(uᵀX − b) with so large a λ that softmax is hardmax to the last bit, and
+a jump of φ becomes a ramp just before its knot.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ HEADS, UNITS = 2, 4
 
 Columns: TypeAlias = Float[Tensor, "batch n d"]
 """Sequences as the Transformer has them: a column is a vector of the residual stream."""
-Tell: TypeAlias = Callable[[int, int], None]
-"""Is told how many blocks are done, of how many."""
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is called with how many blocks are done, of how many."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Ordinary:
         return len(self.bias)
 
     @torch.no_grad()
-    def run(self, x: Columns, tell: Tell | None = None) -> Columns:
+    def run(self, x: Columns, progress: Progress | None = None) -> Columns:
         """All blocks, one after the other, by the Transformer's own operations; halves that are 0 are passed over."""
         attn = Attention(self.config(1, x.shape[1]), BlockShape(HEADS, 1, ())).double()
         attends = self.gain.any(dim=1).tolist()
@@ -155,8 +155,8 @@ class Ordinary:
                 x = x + attn(x, UNSEEN)
             if applies[i]:
                 x = x + affine(F.relu(affine(x, w_in, b_in)), w_out, b_out)
-            if tell and i % 1024 == 0:
-                tell(i, len(self))
+            if progress and i % 1024 == 0:
+                progress(i, len(self))
         return x
 
     def write_attention(self, attn: Attention, i: int) -> None:
@@ -206,7 +206,7 @@ class Ordinary:
 
 
 def soften(layers: Layers, u: Float[np.ndarray, " d"], delta: float) -> Ordinary:
-    """The ordinary blocks that say the same as these modified ones."""
+    """The ordinary blocks that compute the same as these modified ones."""
     signs, knots, rises = relus(layers)
     to = torch.from_numpy
     return Ordinary(
@@ -225,29 +225,42 @@ Units: TypeAlias = Float[np.ndarray, "block 4"]
 
 
 def relus(layers: Layers) -> tuple[Units, Units, Units]:
-    """Each φ as Σ rise · relu(sign · (t − knot)), with a ramp just before the knot where φ jumps.
+    """Each φ as Σ rise · relu(sign · (t − knot)), with a ramp just before the knot where φ jumps: signs, knots, rises.
 
-    Where the middle piece is 0, two units look down from the first knot and two look up from the second; otherwise
-    the first piece is 0, and all look up. So each φ is exactly 0 on that piece: nothing has to cancel.
+    One of the first two pieces is 0, and φ is exactly 0 there: no unit is active on it, so nothing has to cancel.
     """
-    first, second = layers.knots.T
-    (s0, s1, s2), (i0, i1, i2), w = layers.slopes.T, layers.intercepts.T, layers.ramp
-    one, from_the_middle = np.ones_like(w), (s1 == 0) & (i1 == 0)
-    left = s0 * (first - w) + i0
-    steep_left = np.where(s0 * first + i0 == 0, -s0, left / w)
-    jump = s1 * first + i1
-    right, before = s2 * second + i2, s1 * second + i1
-    steep_right = np.where(right == before, s1, (right - s1 * (second - w) - i1) / w)
-    down = np.where(from_the_middle, -one, one)
-    units = (
-        (down, np.where(from_the_middle, first, first - w), np.where(from_the_middle, steep_left, jump / w)),
-        (
-            down,
-            np.where(from_the_middle, first - w, first),
-            np.where(from_the_middle, -s0 - steep_left, s1 - jump / w),
-        ),
-        (one, second - w, steep_right - s1),
-        (one, second, np.where(right == before, s2 - s1, s2 - steep_right)),
-    )
-    signs, knots, rises = (np.stack([unit[part] for unit in units], axis=1) for part in range(3))
+    middle_is_zero = (layers.slopes[:, 1] == 0) & (layers.intercepts[:, 1] == 0)
+    at_first = np.where(middle_is_zero, _down_from_first_knot(layers), _up_from_first_knot(layers))
+    signs, knots, rises = (part.T for part in np.concatenate([at_first, _up_from_second_knot(layers)], axis=1))
     return signs, np.where(rises == 0, 0.0, knots), rises
+
+
+TwoUnits: TypeAlias = Float[np.ndarray, "3 2 block"]
+"""Sign, knot and rise of two units."""
+
+
+def _down_from_first_knot(layers: Layers) -> TwoUnits:
+    """The first piece, where the middle one is 0: both units are active below the first knot."""
+    knot, slope, intercept, ramp = layers.knots[:, 0], layers.slopes[:, 0], layers.intercepts[:, 0], layers.ramp
+    value = slope * (knot - ramp) + intercept
+    steep = np.where(slope * knot + intercept == 0, -slope, value / ramp)
+    down = -np.ones_like(ramp)
+    return np.array([[down, down], [knot, knot - ramp], [steep, -slope - steep]])
+
+
+def _up_from_first_knot(layers: Layers) -> TwoUnits:
+    """The middle piece, where the first one is 0: both units are active above the first knot."""
+    knot, slope, intercept, ramp = layers.knots[:, 0], layers.slopes[:, 1], layers.intercepts[:, 1], layers.ramp
+    steep = (slope * knot + intercept) / ramp
+    up = np.ones_like(ramp)
+    return np.array([[up, up], [knot - ramp, knot], [steep, slope - steep]])
+
+
+def _up_from_second_knot(layers: Layers) -> TwoUnits:
+    """From the middle piece to the last one: both units are active above the second knot."""
+    knot, ramp = layers.knots[:, 1], layers.ramp
+    (_, s1, s2), (_, i1, i2) = layers.slopes.T, layers.intercepts.T
+    before, after = s1 * knot + i1, s2 * knot + i2
+    steep = np.where(after == before, s1, (after - s1 * (knot - ramp) - i1) / ramp)
+    up = np.ones_like(ramp)
+    return np.array([[up, up], [knot - ramp, knot], [steep - s1, s2 - steep]])

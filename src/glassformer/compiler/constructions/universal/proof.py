@@ -1,4 +1,4 @@
-"""The construction of Yun et al. (ICLR 2020), stage by stage: quantise, tell sequences apart, write their values.
+"""The construction of Yun et al. (ICLR 2020), stage by stage: quantise, give sequences ids, write their values.
 
 Everything is a sum or a difference of multiples of powers of two, so it is exact in float64 as long as the ids are not
 too large. Cells and ids are gone through from the top down: whatever is above is done with, and the ReLUs of what is
@@ -18,6 +18,7 @@ from glassformer.compiler.constructions.universal.functions import Sequences
 from glassformer.compiler.constructions.universal.grid import Grid
 from glassformer.compiler.constructions.universal.layers import Layers, attention, feed_forward, stacked, together
 from glassformer.errors import InputError
+from glassformer.messages import Message
 
 RAMP: Final = 2.0**-40
 """The part of a cell in which the quantiser is on its way to the next."""
@@ -58,10 +59,7 @@ class Contexts:
 def contexts(grid: Grid) -> Contexts:
     """The ids, with the smallest power of two as c that keeps all of them apart, and repeated columns below."""
     if not grid.sequence_count:
-        raise InputError(
-            f"{grid.columns} different columns are fewer than n = {grid.n}, so every sequence repeats one: take a "
-            "smaller δ, or positions"
-        )
+        raise InputError("universal.too_few_columns", columns=grid.columns, n=grid.n)
     if grid.sequence_count * grid.n * grid.d > MOST_ENTRIES or grid.stride ** (grid.n - 1) > LARGEST * grid.cells:
         raise too_large(grid)
     shifted = selectively_shifted(grid, grid.ids(grid.corners))
@@ -79,10 +77,7 @@ def contexts(grid: Grid) -> Contexts:
 
 def too_large(grid: Grid) -> InputError:
     """The refusal of a grid whose ids cannot be gone through, or not be exact."""
-    return InputError(
-        f"the ids of d = {grid.d}, n = {grid.n}, δ = 1/{grid.cells} are too many, or so large that float64 does not "
-        "hold values beside them to 10⁻⁶: take a larger δ"
-    )
+    return InputError("universal.ids_too_large", d=grid.d, n=grid.n, cells=grid.cells)
 
 
 def with_largest(shifted: Integer[np.ndarray, "sequence n"], spread: int) -> Integer[np.ndarray, "sequence n"]:
@@ -204,6 +199,11 @@ class Proof:
 GLOBAL: Final = "global shift"
 
 
+def part_title(part: str) -> Message:
+    """What a part of the construction is called, for a person."""
+    return Message(f"universal.part_{part.replace(' ', '_')}")
+
+
 def prove(known: Contexts, values: Sequences) -> Proof:
     """All stages, one after the other; `values` are those of f̄ for every sequence of the grid."""
     grid = known.grid
@@ -213,17 +213,15 @@ def prove(known: Contexts, values: Sequences) -> Proof:
     raised = above(grid, known, high)
     if (known.high + raised) * grid.delta >= LARGEST or float(-low.min()) >= LARGEST:
         size = max(float(high.max()), float(-low.min()))
-        raise InputError(
-            f"values of {size:.3g} are too large to be told from ids exactly: divide the function by a number"
-        )
+        raise InputError("universal.values_too_large", size=size)
     offset = np.eye(grid.d)[0] * raised * grid.delta
-    everybody = global_shift(grid, known.spread)
+    shift = global_shift(grid, known.spread)
     parts = {"quantise": quantise(grid)}
     if grid.positions:
-        parts |= {"selective shift": selective_shifts(grid), GLOBAL: together(everybody, nothing(grid), offset)}
+        parts |= {"selective shift": selective_shifts(grid), GLOBAL: together(shift, nothing(grid), offset)}
     else:
         parts |= {"range": leave_range(grid), "selective shift": selective_shifts(grid)}
-        parts |= {GLOBAL: together(everybody, zero_others(known), offset), "zeroing": remove_negative(grid)}
+        parts |= {GLOBAL: together(shift, zero_others(known), offset), "zeroing": remove_negative(grid)}
     parts |= {"values": write_values(known, raised, values), "clamp": clamp(grid, low, high)}
     return Proof(grid, parts, (low, high), (known.high + raised).bit_length())
 
