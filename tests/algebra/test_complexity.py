@@ -15,7 +15,7 @@ from strategies import machines
 def by_the_monoid(given_machine: Machine) -> Complexity:
     """The three properties by their definitions, from all elements."""
     whole = monoid(given_machine)
-    rows, then = whole.elements, whole.found.then
+    rows, then = whole.elements, whole.products.then
     cyclic = {x: group for x in range(len(rows)) if len(group := powers(rows, whole, x)) > 1}
     aperiodic, quasi = not cyclic, True
     made_by_length, seen = frozenset(then[0].tolist()), set()
@@ -34,7 +34,7 @@ def powers(rows: np.ndarray, whole: object, x: int) -> frozenset[int]:
         found.append(tuple(power.tolist()))
     if tuple(power.tolist()) != found[0]:
         return frozenset()
-    return frozenset(whole.found.number(np.array(found)).tolist())  # type: ignore[attr-defined]
+    return frozenset(whole.products.number(np.array(found)).tolist())  # type: ignore[attr-defined]
 
 
 def maximal_group(whole: object, e: int) -> Group:

@@ -55,7 +55,7 @@ def test_words_are_shortest_and_make_their_elements(given_machine: Machine) -> N
 def test_green_s_relations_are_those_of_the_definition(given_machine: Machine) -> None:
     ours = monoid(given_machine)
     rows = ours.elements
-    product = {(i, j): int(ours.found.number(y[x][None])[0]) for i, x in enumerate(rows) for j, y in enumerate(rows)}
+    product = {(i, j): int(ours.products.number(y[x][None])[0]) for i, x in enumerate(rows) for j, y in enumerate(rows)}
     everything = range(len(rows))
     right = [{product[x, m] for m in everything} for x in everything]
     left = [{product[m, x] for m in everything} for x in everything]

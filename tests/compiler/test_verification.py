@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from glassformer.automata import Machine, machine, zoo
-from glassformer.automata.words import chosen_words, every_word, unforgetting_words
+from glassformer.automata.words import chosen_words, every_word, separating_words
 from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
@@ -78,7 +78,7 @@ def test_progress_is_told_to_the_end() -> None:
 def test_some_words_keep_states_apart_for_as_long_as_letters_can() -> None:
     """In three cells any first step forgets one: then left and right in turn forget nothing."""
     walk = Machine(("0", "1", "2"), ("a", "b"), np.array([[0, 0, 1], [1, 2, 2]]))
-    words = unforgetting_words(walk, 16, 40, np.random.default_rng(0))
+    words = separating_words(walk, 16, 40, np.random.default_rng(0))
     assert len(np.unique(words, axis=0)) > 20
     ends = np.stack([walk.run(words[:, 8:], start)[:, -1] for start in range(3)])
     assert {len(set(each)) for each in ends.T.tolist()} == {2}

@@ -14,30 +14,35 @@ from glassformer.errors import InputError
 from glassformer.messages import LANGUAGES, Message, listed, sentences, verbatim, with_particles
 
 SOURCE = Path(glassformer.__file__).parent
-TAKES_AN_ID = {
-    "Message",
-    "InputError",
-    "TooLargeError",
-    "DivergedError",
-    "NotFiniteError",
-    "mistake",
-    "_mistake",
-    "wrong",
-}
+ERRORS = {"InputError", "TooLargeError", "DivergedError", "NotFiniteError"}
+TAKES_AN_ID = {"Message", "mistake", "_mistake", "wrong", *ERRORS}
 
 
 def names_in(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
-def calls() -> Iterator[tuple[Path, ast.Call, str]]:
-    """Every call that makes a message, and its id where it stands in the call."""
+def nodes() -> Iterator[tuple[Path, ast.AST]]:
+    """All of the source, as Python's own parser sees it."""
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                if called in TAKES_AN_ID and isinstance(node.args[0].value, str):
-                    yield path, node, node.args[0].value
+            yield path, node
+
+
+def named_calls(names: set[str]) -> Iterator[tuple[Path, ast.Call]]:
+    """Every call of a function or method with one of these names."""
+    for path, node in nodes():
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in names:
+                yield path, node
+
+
+def calls() -> Iterator[tuple[Path, ast.Call, str]]:
+    """Every call that makes a message, and its id where it stands in the call."""
+    for path, call in named_calls(TAKES_AN_ID):
+        if call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str):
+            yield path, call, call.args[0].value
 
 
 def test_every_sentence_is_there_in_every_language_with_the_same_values() -> None:
@@ -54,14 +59,32 @@ def test_every_call_gives_its_sentence_the_values_that_it_names() -> None:
             assert given == names_in(sentences("en")[id]), f"{path}:{call.lineno} {id}"
 
 
+def pattern_of(text: ast.JoinedStr) -> str:
+    """An expression that matches what a formatted string may become."""
+    return "".join(re.escape(str(p.value)) if isinstance(p, ast.Constant) else "[a-z_0-9]+" for p in text.values)
+
+
 def composed_ids() -> Iterator[str]:
     """Ids that are put together, as expressions that match them: f"margins.{name}_name"."""
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.JoinedStr):
-                parts = (re.escape(str(p.value)) if isinstance(p, ast.Constant) else "[a-z_0-9]+" for p in node.values)
-                if re.match(r"[a-z_]+\\\.[a-z_]*\[", found := "".join(parts)):
-                    yield found
+    for _, node in nodes():
+        if isinstance(node, ast.JoinedStr) and re.match(r"[a-z_]+\\\.[a-z_]*\[", pattern := pattern_of(node)):
+            yield pattern
+
+
+BY_ID = ("automata", "operations", "compiler", "algebra")
+"""Packages in which every error is made by the id of its message."""
+
+
+@pytest.mark.parametrize("package", BY_ID)
+def test_no_error_is_a_sentence(package: str) -> None:
+    composed = list(composed_ids())
+    for path, call in named_calls(ERRORS):
+        if path.is_relative_to(SOURCE / package) and call.args:
+            id = call.args[0]
+            if isinstance(id, ast.Constant):
+                assert id.value in sentences("en"), f"{path}:{call.lineno}"
+            if isinstance(id, ast.JoinedStr):
+                assert pattern_of(id) in composed, f"{path}:{call.lineno}"
 
 
 def test_no_sentence_is_left_over() -> None:

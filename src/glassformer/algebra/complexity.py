@@ -55,21 +55,21 @@ class Complexity:
         return AC0 if self.quasi_aperiodic else ACC0
 
 
-def complexity(machine: Semiautomaton, found: Images, watch: Watch | None = None) -> Complexity:
+def complexity(machine: Semiautomaton, sets: Images, watch: Watch | None = None) -> Complexity:
     """The three properties; one that fails among some of the images fails among all."""
     watch = watch or Watch()
     aperiodic = quasi_aperiodic = solvable = complete = True
-    components = sorted(found.connected(), key=lambda members: found.masks[members[0]].bit_count())
+    components = sorted(sets.connected(), key=lambda members: sets.masks[members[0]].bit_count())
     for done, members in enumerate(components):
         if not watch.still("algebra.components", done, len(components)):
             complete = False
             break
-        walk = carry(members, points(found.masks[members[0]]), found.then, machine.delta.tolist())
+        carried = carry(members, points(sets.masks[members[0]]), sets.then, machine.delta.tolist())
         ways = {
-            (turn, walk.steps[here] + 1 - walk.steps[there])
-            for here, there, turn in turns(walk.frames, found.then, machine.delta.tolist())
+            (turn, carried.steps[here] + 1 - carried.steps[there])
+            for here, there, turn in turns(carried.frames, sets.then, machine.delta.tolist())
         }
-        degree = len(walk.frames[members[0]])
+        degree = len(carried.frames[members[0]])
         if all(turn == tuple(range(degree)) for turn, _ in ways):
             continue
         aperiodic = False
@@ -79,7 +79,7 @@ def complexity(machine: Semiautomaton, found: Images, watch: Watch | None = None
                 complete = False
                 continue
             solvable = Group.of(degree, {turn for turn, _ in ways}).solvable
-    undecided = True if found.complete and complete else None
+    undecided = True if sets.complete and complete else None
     return Complexity(*(undecided if so_far else False for so_far in (aperiodic, quasi_aperiodic, solvable)))
 
 

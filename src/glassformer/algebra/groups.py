@@ -32,7 +32,7 @@ MOST_ELEMENTS: Final = 50_000
 SIMPLE: Final = {60: "A5", 168: "PSL(2,7)", 360: "A6", 504: "PSL(2,8)", 660: "PSL(2,11)", 1092: "PSL(2,13)",
                  2448: "PSL(2,17)", 2520: "A7", 3420: "PSL(2,19)", 4080: "PSL(2,16)", 5616: "PSL(3,3)",
                  6048: "PSU(3,3)", 6072: "PSL(2,23)", 7800: "PSL(2,25)", 7920: "M11"}  # fmt: skip
-"""The non-abelian simple groups of order below 9,000, which their order tells apart."""
+"""The non-abelian simple groups of order below 9,000, each of which is known by its order."""
 
 
 @dataclass(frozen=True)
@@ -395,7 +395,7 @@ def _repeatable() -> Iterator[None]:
 
 @lru_cache(maxsize=4096)
 def _sympy(degree: int, generators: tuple[Permutation, ...]) -> PermutationGroup:
-    """The group as sympy's, with what it found out about it before."""
+    """The group as sympy's, which keeps what it has computed about it."""
     return _new(degree, generators)
 
 

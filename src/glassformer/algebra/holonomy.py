@@ -1,6 +1,6 @@
 """The holonomy decomposition: which sets approximate a state, in how many levels, and with which groups.
 
-A state is found by nested sets: all states, then a *tile* of that set, then a tile of the tile, down to one state. The
+Nested sets approximate a state: all states, then a *tile* of that set, then a tile of the tile, down to one state. The
 tiles of a set are the largest images inside it. Strongly connected sets have their tiles in common, carried over by the
 words between them, so they are one *component*: its group is how words permute the tiles. A component stands on a level
 below all components that lead to it, by a letter or as a tile.
@@ -59,30 +59,30 @@ class Holonomy:
 def holonomy(machine: Semiautomaton, watch: Watch | None = None) -> Holonomy:
     """Decompose a machine; no level is merged."""
     watch = watch or Watch()
-    found = images(machine, watch)
-    if not found.complete:
-        count, most, seconds = len(found.masks), watch.limits.images, watch.limits.seconds
+    sets = images(machine, watch)
+    if not sets.complete:
+        count, most, seconds = len(sets.masks), watch.limits.images, watch.limits.seconds
         if math.isfinite(seconds):
             raise TooLargeError("algebra.images_or_time_over", count=count, limit=most, seconds=seconds)
         raise TooLargeError("algebra.images_over", count=count, limit=most)
-    classes = found.connected()
-    largest_inside = maximal_subsets(found.masks, len(machine.states))
-    tiles: list[Frame] = [()] * len(found.masks)
+    classes = sets.connected()
+    largest_inside = maximal_subsets(sets.masks, len(machine.states))
+    tiles: list[Frame] = [()] * len(sets.masks)
     groups = []
     for done, members in enumerate(classes):
         watch("algebra.components", done, len(classes))
-        frames = carry(members, largest_inside(members[0]), found.then, found.then).frames
+        frames = carry(members, largest_inside(members[0]), sets.then, sets.then).frames
         for member, frame in frames.items():
             tiles[member] = frame
         degree = len(tiles[members[0]])
-        found_turns = {turn for _, _, turn in turns(frames, found.then, found.then)} - {tuple(range(degree))}
-        if found_turns:
+        moved = {turn for _, _, turn in turns(frames, sets.then, sets.then)} - {tuple(range(degree))}
+        if moved:
             watch("algebra.points", degree, watch.limits.points)
-        groups.append(Group.of(degree, found_turns))
+        groups.append(Group.of(degree, moved))
     of = _numbers(classes, len(tiles))
-    levels = _levels(len(classes), _arrows(found, classes, tiles, of), same_level=set())
+    levels = _levels(len(classes), _arrows(sets, classes, tiles, of), same_level=set())
     components = [Component(*parts) for parts in zip(classes, groups, levels, strict=True)]
-    return Holonomy(machine, found, tiles, components)
+    return Holonomy(machine, sets, tiles, components)
 
 
 def merged(whole: Holonomy, watch: Watch | None = None) -> Holonomy:
@@ -151,7 +151,7 @@ class _Joins:
 def _sharing(whole: Holonomy, of: list[int]) -> Iterator[tuple[tuple[int, int], set[Permutation]]]:
     """Pairs of components where all letters from the first to the second, if any, take tiles onto tiles; and how."""
     masks, tiles = whole.images.masks, whole.tiles
-    found: dict[tuple[int, int], set[Permutation]] = {}
+    sharing: dict[tuple[int, int], set[Permutation]] = {}
     refused = set()
     for here in range(len(tiles)):
         for row in whole.images.then:
@@ -162,17 +162,17 @@ def _sharing(whole: Holonomy, of: list[int]) -> Iterator[tuple[tuple[int, int], 
             place = {tile: i for i, tile in enumerate(tiles[there])}
             turn = tuple(place.get(row[tile], -1) for tile in tiles[here])
             if sorted(turn) == list(range(len(place))):
-                found.setdefault(pair, set()).add(turn)
+                sharing.setdefault(pair, set()).add(turn)
             else:
                 refused.add(pair)
-    return ((pair, turn) for pair, turn in found.items() if pair not in refused)
+    return ((pair, turn) for pair, turn in sharing.items() if pair not in refused)
 
 
-def _arrows(found: Images, classes: list[list[int]], tiles: list[Frame], of: list[int]) -> list[set[int]]:
+def _arrows(sets: Images, classes: list[list[int]], tiles: list[Frame], of: list[int]) -> list[set[int]]:
     """For each component, those that lead to it: by a letter, or because it is a tile."""
     before: list[set[int]] = [set() for _ in classes]
     for i, members in enumerate(classes):
-        ahead = {of[row[member]] for member in members for row in found.then} | {of[t] for t in tiles[members[0]]}
+        ahead = {of[row[member]] for member in members for row in sets.then} | {of[t] for t in tiles[members[0]]}
         for j in ahead - {i, -1}:
             before[j].add(i)
     return before

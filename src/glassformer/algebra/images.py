@@ -47,7 +47,7 @@ class Images:
 
 
 def images(machine: Semiautomaton, watch: Watch | None = None) -> Images:
-    """All images of the state set under words, or those that were found within the limits."""
+    """All images of the state set under words, or those that the limits let it reach."""
     watch = watch or Watch()
     n = len(machine.states)
     by_byte = [_images_of_bytes(row) for row in machine.delta.tolist()]
@@ -95,25 +95,25 @@ def points(mask: int) -> Frame:
     return tuple(q for q in range(mask.bit_length()) if mask >> q & 1)
 
 
-class Walk(NamedTuple):
+class Carried(NamedTuple):
     """A frame for each of some connected sets, and how many letters lead to it from the first."""
 
     frames: dict[int, Frame]
     steps: dict[int, int]
 
 
-def carry(members: Sequence[int], frame: Frame, then: Moves, move: Moves) -> Walk:
+def carry(members: Sequence[int], frame: Frame, then: Moves, move: Moves) -> Carried:
     """Give the first set this frame, and carry it to the others by letters that move the frame's parts."""
-    inside, walk = set(members), Walk({members[0]: frame}, {members[0]: 0})
+    inside, carried = set(members), Carried({members[0]: frame}, {members[0]: 0})
     waiting = [members[0]]
     for here in waiting:
         for row, moved in zip(then, move, strict=True):
             there = row[here]
-            if there in inside and there not in walk.frames:
-                walk.frames[there] = tuple(moved[part] for part in walk.frames[here])
-                walk.steps[there] = walk.steps[here] + 1
+            if there in inside and there not in carried.frames:
+                carried.frames[there] = tuple(moved[part] for part in carried.frames[here])
+                carried.steps[there] = carried.steps[here] + 1
                 waiting.append(there)
-    return walk
+    return carried
 
 
 def turns(frames: Mapping[int, Frame], then: Moves, move: Moves) -> Iterator[tuple[int, int, Permutation]]:
@@ -141,10 +141,10 @@ def maximal_subsets(masks: Sequence[int], states: int) -> Callable[[int], Frame]
     def of(outer: int) -> Frame:
         smaller = by_size[place[outer] + 1 :]
         below = smaller[inside(smaller, outer)]
-        found = []
+        largest: list[int] = []
         while len(below):
-            found.append(int(below[0]))
-            below = below[~inside(below, found[-1])]
-        return tuple(found)
+            largest.append(int(below[0]))
+            below = below[~inside(below, largest[-1])]
+        return tuple(largest)
 
     return of

@@ -11,7 +11,7 @@ from glassformer.messages import Message
 
 
 class TooLargeError(InputError):
-    """A search passed its limit; the message says how far it came."""
+    """A search passed its limit; the message tells how far it came."""
 
 
 @dataclass(frozen=True)

@@ -43,15 +43,15 @@ class Monoid:
     """All elements, the shortest words first; element 0 is the identity."""
 
     machine: Semiautomaton
-    found: Products
+    products: Products
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.products)
 
     @cached_property
     def elements(self) -> Integer[np.ndarray, "element state"]:
         """Where each element leads from each state."""
-        return self.found.rows()
+        return self.products.rows()
 
     @cached_property
     def idempotents(self) -> Bool[np.ndarray, " element"]:
@@ -65,23 +65,23 @@ class Monoid:
             raise InputError("algebra.element_number", element=element, count=len(self))
         letters = []
         while element:
-            element, letter = (int(found[element]) for found in self._shortest)
+            element, letter = (int(numbers[element]) for numbers in self._shortest)
             letters.append(letter)
         return self.machine.join(np.array(letters[::-1], dtype=np.intp))
 
     @cached_property
     def _shortest(self) -> tuple[np.ndarray, np.ndarray]:
-        """The element before the last letter, and that letter, on the way on which each element was found."""
+        """The element before the last letter, and that letter, on a shortest way to each element."""
         place = np.full(len(self), -1)
-        flat = self.found.then.ravel()
+        flat = self.products.then.ravel()
         place[flat[::-1]] = np.arange(len(flat))[::-1]  # the last to be written is the first place
         return place // len(self.machine.symbols), place % len(self.machine.symbols)
 
     @cached_property
     def green(self) -> Green:
         """Green's relations: strongly connected components of what letters do on the right, the left, and either."""
-        right = self.found.then
-        left = np.stack([self.found.number(self.elements[:, letter]) for letter in self.machine.delta], axis=1)
+        right = self.products.then
+        left = np.stack([self.products.number(self.elements[:, letter]) for letter in self.machine.delta], axis=1)
         by_right, by_left = strong_components(right), strong_components(left)
         by_both = np.unique(by_right.astype(np.int64) * len(self) + by_left, return_inverse=True)[1]
         return Green(by_right, by_left, by_both, strong_components(np.hstack([right, left])))
@@ -91,4 +91,4 @@ def monoid(machine: Semiautomaton, watch: Watch | None = None) -> Monoid:
     """The transition monoid, if it is within the limits."""
     watch = watch or Watch()
     most = min(watch.limits.elements, MOST_NUMBERS // len(machine.states))
-    return Monoid(machine, products(machine.delta, most, lambda found: watch("algebra.elements", found, most)))
+    return Monoid(machine, products(machine.delta, most, lambda count: watch("algebra.elements", count, most)))

@@ -1,9 +1,9 @@
-"""Words to try a machine with: all of a length, or random ones and those that break things.
+"""Words to test a machine with: all of a length, or random and adversarial ones.
 
 The nasty ones: one letter only, letters in turn, one rare letter in a sea of another, one letter and from the middle on
 another, the machine's longest walk.
-The random ones: letters drawn alike, with very unequal frequency, in runs, so that words go where few have been, or so
-that what was before makes a difference for as long as it can.
+The random ones: letters drawn uniformly, with very unequal frequency, in runs, so that words go where few have been, or
+so that what was before makes a difference for as long as it can.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def chosen_words(machine: Machine, length: int, count: int, seed: int) -> Intege
     rng = np.random.default_rng(seed)
     nasty = list(itertools.islice(nasty_words(machine, length, rng), max(min(count, 5), count // 2)))
     k = len(machine.symbols)
-    uniform, skewed, runs, wandering, unforgetting = ((count - len(nasty) + kind) // 5 for kind in (4, 3, 2, 1, 0))
+    uniform, skewed, runs, exploring, separating = ((count - len(nasty) + kind) // 5 for kind in (4, 3, 2, 1, 0))
     return np.vstack(
         [
             *nasty,
             *rng.integers(0, k, (uniform, length)),
             *(rng.choice(k, length, p=rng.dirichlet(np.full(k, 0.3))) for _ in range(skewed)),
             *words_in_runs(k, length, runs, rng),
-            *wanderings(machine, length, wandering, rng),
-            *unforgetting_words(machine, length, unforgetting, rng),
+            *exploring_words(machine, length, exploring, rng),
+            *separating_words(machine, length, separating, rng),
         ]
     ).astype(np.intp)
 
@@ -54,14 +54,14 @@ def words_in_runs(
     return np.take_along_axis(rng.integers(0, letters, (count, length)), begins, axis=1)
 
 
-def wanderings(
+def exploring_words(
     machine: Machine,
     length: int,
     count: int,
     rng: np.random.Generator,
     home: Bool[np.ndarray, " state"] | None = None,
 ) -> Integer[np.ndarray, "word length"]:
-    """Random words that prefer to go where all of them together have seldom been, and so avoid where one stays.
+    """Random words that prefer the states that all of them together have visited least, and so avoid dead ends.
 
     With `home`, some of the states, a word does not leave these until a moment of its own, if it can.
     """
@@ -79,7 +79,7 @@ def wanderings(
     return words
 
 
-def unforgetting_words(
+def separating_words(
     machine: Machine, length: int, count: int, rng: np.random.Generator
 ) -> Integer[np.ndarray, "word length"]:
     """Random words that, from a moment of their own in the first half on, keep as many states apart as one letter can.
@@ -146,9 +146,11 @@ def longest_walk(machine: Machine, length: int, rng: np.random.Generator) -> Int
     return np.array(letters)
 
 
-def telling_word(machine: Machine, length: int, rng: np.random.Generator) -> Integer[np.ndarray, " length"]:
-    """Of many random words one that shows the machine well: the most different steps, then the most that move."""
-    words = np.vstack([wanderings(machine, length, 128, rng), rng.integers(0, len(machine.symbols), (128, length))])
+def example_word(machine: Machine, length: int, rng: np.random.Generator) -> Integer[np.ndarray, " length"]:
+    """Of many random words the one with the most different transitions, then with the most that change the state."""
+    words = np.vstack(
+        [exploring_words(machine, length, 128, rng), rng.integers(0, len(machine.symbols), (128, length))]
+    )
     after = machine.run(words)
     before = np.hstack([np.full((len(words), 1), machine.start), after[:, :-1]])
     steps = np.sort(before * len(machine.symbols) + words, axis=1)

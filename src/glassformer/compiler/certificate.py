@@ -51,7 +51,7 @@ class Certificate:
     dtype: str
     exact_length: int
     weights: str
-    """The checksum of the weights that all this was found for."""
+    """The checksum of the weights that all this is true of."""
     margins: Margins
     registers: tuple[Register, ...]
     tokens: Message

@@ -156,14 +156,14 @@ class Circuit:
 
     def look_up(self, rows: Mapping[Key, int], inputs: Sequence[OneHot], size: int) -> list[Signal]:
         """The one-hot that a table gives for one-hot inputs; combinations that are not in the table give no bit."""
-        found: list[list[Signal]] = [[] for _ in range(size)]
+        given: list[list[Signal]] = [[] for _ in range(size)]
         for key, value in rows.items():
             bits = tuple(one_hot[i] for one_hot, i in zip(inputs, key, strict=True))
             name = tuple(id(bit) for bit in bits)
             if name not in self.gates:
                 self.gates[name] = (bits, self.all_of(bits))  # the bits are kept, so that no other gets their id
-            found[value].append(self.gates[name][1])
-        return [total(bits) for bits in found]
+            given[value].append(self.gates[name][1])
+        return [total(bits) for bits in given]
 
     # -- the result ------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""`classify`: what the algebra of a machine says, and how deep constructions are; what passes a limit is left out.
+"""`classify`: the algebra of a machine, and how deep constructions for it are; what passes a limit is left out.
 
 A language is judged by its minimal machine, because other machines for it may do more than the language asks. The
 cascade and the depths are those of the machine as it is given, from its start: the one that `compile` follows.
@@ -44,17 +44,17 @@ class Classification:
     depth: dict[str, int | None]
     """Layers of each construction that knows the machine: for words of this length by doubling, else of any length.
 
-    None where a construction that promises a constant depth has none for this machine, or was not found.
+    None where a construction that promises a constant depth has none for this machine, or a limit was passed.
     """
     notes: list[Message]
     """What is not known, and why."""
 
     def components(self) -> list[tuple[int, Component, int]]:
         """Level (from 1), component, and how many alike there are on the level, for the cascade by holonomy alone."""
-        found: dict[tuple[int, str, int], list[Component]] = {}
+        alike: dict[tuple[int, str, int], list[Component]] = {}
         for part in self.plain.decomposition.components if self.plain else []:
-            found.setdefault((part.level + 1, part.group.name, part.points), []).append(part)
-        return [(kind[0], found[kind][0], len(found[kind])) for kind in sorted(found)]
+            alike.setdefault((part.level + 1, part.group.name, part.points), []).append(part)
+        return [(kind[0], alike[kind][0], len(alike[kind])) for kind in sorted(alike)]
 
     def groups(self) -> dict[str, int]:
         """The simple groups in the cascade, and how often each occurs."""
@@ -124,10 +124,10 @@ def classify(
             notes.append(Message("algebra.note", why=error.message, otherwise=otherwise))
             return None
 
-    found = images(judged, watch.again())
-    hardness = complexity(judged, found, watch.again())
+    sets = images(judged, watch.again())
+    hardness = complexity(judged, sets, watch.again())
     if hardness.of_circuits is None:
-        notes.append(Message("algebra.class_not_decided", images=len(found.masks)))
+        notes.append(Message("algebra.class_not_decided", images=len(sets.masks)))
     analysis = Analysis(machine, watch, merge)
     plain = within_limits(lambda _: analysis.plain_cascade, Message("algebra.no_cascade"))
     if plain and merge and analysis.merge_error:
@@ -140,14 +140,14 @@ def classify(
 
 def depths(analysis: Analysis, length: int) -> dict[str, int | None]:
     """How many layers each construction takes."""
-    found: dict[str, int | None] = {}
+    layers: dict[str, int | None] = {}
     for construction in CONSTRUCTIONS:
         try:
             plan = construction.plan(analysis)
         except TooLargeError:
-            found[construction.name] = None
+            layers[construction.name] = None
             continue
         if plan is not None:
             grows = construction.promises == "logarithmic"
-            found[construction.name] = construction.layers(plan, length if grows else None)
-    return found
+            layers[construction.name] = construction.layers(plan, length if grows else None)
+    return layers

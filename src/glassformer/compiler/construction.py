@@ -29,7 +29,7 @@ class Construction(ABC, Generic[Plan]):
     name: ClassVar[str]
     """What `--method` calls it."""
     theorem: ClassVar[Message]
-    """Which machines it is for, and what it says of them."""
+    """Which machines it is for, and what it proves of them."""
     promises: ClassVar[Depth]
     """The depth that its theorem promises; a machine for which it is not constant may still be built."""
 

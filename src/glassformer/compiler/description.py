@@ -1,6 +1,6 @@
 """What each layer and head of a built model does, with the registers that it reads and writes.
 
-What it does stands in the certificate; what is read and written is found in the weights themselves.
+What it does stands in the certificate; what it reads and writes is computed from the weights themselves.
 """
 
 from __future__ import annotations

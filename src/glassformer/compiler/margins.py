@@ -3,8 +3,8 @@
 Whether a program is exact depends on three things, each compared with what the number format can do:
 how far the right key's score leads (all other weights must underflow to zero), how large the whole numbers get
 (they must be represented, and summed, exactly), and how far the right answer's logit leads when it is read out.
-Sums are assumed to be accumulated in float32 or better, as matrix libraries do for the half formats unless told
-otherwise (autocast, TF32 and reduced-precision reductions tell them otherwise).
+Sums are assumed to be accumulated in float32 or better, as matrix libraries do for the half formats unless
+autocast, TF32 or reduced-precision reductions are switched on.
 """
 
 from __future__ import annotations

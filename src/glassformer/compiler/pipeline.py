@@ -37,7 +37,7 @@ def compile(
     """A transformer that follows the machine (or the one a spec names) exactly, on words of up to `length` letters.
 
     Of all constructions that know the machine, `auto` takes the shallowest that is exact in this number format. The
-    certificate says how long it really is exact, which may be longer: doubling covers 2, 4, 8, … letters.
+    certificate states how long it really is exact, which may be longer: doubling covers 2, 4, 8, … letters.
     """
     machine, length = _checked(machine, length, method, dtype)
     plans, refused = _plans(machine, length, method)
@@ -82,8 +82,8 @@ def _plans(machine: Machine, length: int, method: str) -> tuple[list[Planned], l
             raise InputError("compiler.not_for_this_machine", method=method, theorem=construction.theorem)
         return [(construction, plan, 0)], []
     refused: list[Message] = []
-    found = list(_all_plans(Analysis(machine, Watch(SEARCHED)), length, refused))
-    return sorted(found, key=lambda planned: planned[2]), refused
+    plans = list(_all_plans(Analysis(machine, Watch(SEARCHED)), length, refused))
+    return sorted(plans, key=lambda planned: planned[2]), refused
 
 
 def _all_plans(analysis: Analysis, length: int, refused: list[Message]) -> Iterator[Planned]:
@@ -102,7 +102,7 @@ def _all_plans(analysis: Analysis, length: int, refused: list[Message]) -> Itera
 def _margins_that_hold(
     program: Program, machine: Machine, length: int, construction: Construction[Any], dtype: str
 ) -> Margins:
-    """The margins in a number format; if they do not hold, the error says which format or method would do."""
+    """The margins in a number format; if they do not hold, the error names a format or a method that would do."""
     checked = margins(program, PRECISIONS[dtype])
     failures = checked.failures()
     if not failures:

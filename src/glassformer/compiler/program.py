@@ -52,7 +52,7 @@ class Program:
         refuse_if_too_large(self.parameters())
 
     def answer_among(self, outputs: Integer[np.ndarray, " output"], count: int) -> None:
-        """Tell the answers that these outputs are of so many; the others never occur, and never lead."""
+        """These outputs are of so many; the others never occur, and their logits never lead."""
         weight, constant = torch.zeros(self.stream.width, count).double(), torch.full((count,), -1.0).double()
         constant[outputs] = self.read_out.constant
         if len(outputs) > 1:  # else there is nothing to read

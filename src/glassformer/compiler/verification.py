@@ -70,12 +70,12 @@ def verify(
 
 def _first_mistake(built: Built, word: Integer[np.ndarray, " length"]) -> Message:
     machine = built.machine
-    found, right = built.states(word), machine.run(word)
-    at = int(np.argmax(found != right))
+    answers, right = built.states(word), machine.run(word)
+    at = int(np.argmax(answers != right))
     return Message(
         "compiler.first_mistake",
         word=machine.join(word[: at + 1])[-60:],
         position=at + 1,
-        found=machine.states[found[at]],
+        found=machine.states[answers[at]],
         right=machine.states[right[at]],
     )

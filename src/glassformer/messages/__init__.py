@@ -145,8 +145,8 @@ def with_particles(text: str) -> str:
     """Korean with the particles that the sounds before them ask for; after a foreign word both forms stay."""
     both = "|".join(map(re.escape, PARTICLES))
 
-    def chosen(found: re.Match[str]) -> str:
-        sound, particle = found.groups()
+    def chosen(match: re.Match[str]) -> str:
+        sound, particle = match.groups()
         syllable = "가" <= sound <= "힣"
         last = (ord(sound) - ord("가")) % 28 if syllable else 8 * (sound in L_DIGITS) or int(sound in CLOSED_DIGITS)
         closed = last != 0 and not (particle == "(으)로" and last == 8)

@@ -61,7 +61,7 @@ class Operation(ABC):
 
     @abstractmethod
     def share(self, patterns: Patterns, tokens: Tokens) -> Share:
-        """How much of each query's attention is where this operation looks; NaN where it says nothing."""
+        """How much of each query's attention is where this operation looks; NaN where that is undefined."""
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,8 @@ class LatestMatch(Operation):
         """Fetch `source` from the last match *before* this position, which no mask keeps a head from looking at.
 
         Positions are cut into blocks. One head looks at the last match in an earlier block, or at the start, which is
-        in no block; the other at the last match at another spot of this block, or else at the start, and says by
-        `none` that it did. Its answer, if there is one, is the later. With c the context, the scores are
+        in no block; the other at the last match at another spot of this block, or else at the start, and then
+        sets `none`. Its answer, if there is one, is the later. With c the context, the scores are
 
             position + 2c·match − 4c·(same block)
             position + 2c·match + 4c·(same block) − 8c·(same spot) + 3.5c·(start)
@@ -277,7 +277,7 @@ class SameToken(Operation):
 
 @dataclass(frozen=True)
 class Described(Operation):
-    """An operation of which only words are known, as in certificates of earlier versions."""
+    """An operation of which only a description is known, as in certificates of earlier versions."""
 
     words: str
     kind = "described"
@@ -288,7 +288,7 @@ class Described(Operation):
         return verbatim(self.words)
 
     def share(self, patterns: Patterns, tokens: Tokens) -> Share:
-        """Nothing can be said of it."""
+        """NaN: its pattern is not known."""
         return torch.full_like(patterns[..., 0], torch.nan)
 
 

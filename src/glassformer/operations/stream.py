@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from glassformer.operations.attention import Operation
 
 NOTHING: Final = verbatim("")
-"""Where a person is told nothing."""
+"""Where there is nothing to tell a person."""
 LARGEST_MODEL: Final = 2**28
 """Parameters; a larger model is refused before anything is allocated."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from glassformer.algebra import Limits
 from glassformer.automata import Machine
-from glassformer.automata.words import lasting, telling_word, wanderings
+from glassformer.automata.words import example_word, exploring_words, lasting
 from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
@@ -82,7 +82,7 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told)
 
 def _word(machine: Machine, scale: Scale) -> str:
     """The word that is looked at: one that takes as many different steps as it can."""
-    letters = telling_word(machine, scale.shown, np.random.default_rng(0))
+    letters = example_word(machine, scale.shown, np.random.default_rng(0))
     return machine.join(letters)
 
 
@@ -128,7 +128,7 @@ def _breaks(built: Built, trained: Trained, subject: Subject, tests: dict[str, F
     home = lasting(machine)
     if home[machine.start] and not home[machine.reachable()].all():
         for task in (Following(machine, length) for length in _lengths(scale.length)):
-            words = wanderings(machine, task.length, scale.tested, np.random.default_rng(0), home)
+            words = exploring_words(machine, task.length, scale.tested, np.random.default_rng(0), home)
             for who, model in models.items():
                 told[who][f"{task.length} letters, no dead end"] = evaluate_on(model, task, words).accuracy
     return {"accuracy": told}

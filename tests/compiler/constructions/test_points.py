@@ -38,4 +38,4 @@ def test_where_the_points_are_tells_the_state(spec: str) -> None:
         for letter in word:
             where = points.moves[letter][where]
         state = made.run(word)[-1]
-        assert where[points.told_by].tolist() == points.places[points.states.tolist().index(state)].tolist()
+        assert where[points.coordinates].tolist() == points.places[points.states.tolist().index(state)].tolist()

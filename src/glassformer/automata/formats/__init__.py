@@ -43,12 +43,14 @@ def write(machine: Machine, path: str | os.PathLike[str]) -> None:
 
 def loads(text: str, kind: str, name: str = "<text>") -> Machine:
     """The machine that a text in one of the formats describes."""
-    return _format(kind).loads(text, name)
+    machine: Machine = _format(kind).loads(text, name)
+    return machine
 
 
 def dumps(machine: Machine, kind: str) -> str:
     """The text that describes a machine in one of the formats."""
-    return _format(kind).dumps(machine)
+    text: str = _format(kind).dumps(machine)
+    return text
 
 
 def _format(kind: str) -> ModuleType:

@@ -21,7 +21,7 @@ from glassformer.training.facts import FIRST, LAST, OBJECTS, PROMPT, RELATIONS, 
 SITES: Final = {"subject": (0, 2), "relation": (1, 3)}
 """Where facts may be planted: layer and position of the MLP that looks them up."""
 SURE: Final = 20.0
-"""The logit of the answer, above all others: it is said with a probability of 1 − 10⁻⁷."""
+"""The logit of the answer, above all others: its probability is 1 − 10⁻⁷."""
 
 
 def planted(world: World, where: str) -> Transformer:

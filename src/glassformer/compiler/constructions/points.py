@@ -24,12 +24,12 @@ LONGEST_SEARCH = 200_000  # pairs tried, times elements: a fraction of a second
 class Points:
     """Points that letters move, and how to tell the state from where they are.
 
-    After a word that leads from the start to state `states[i]`, the points `told_by` are at `places[i]`.
+    After a word that leads from the start to state `states[i]`, the points `coordinates` are at `places[i]`.
     """
 
     moves: Integer[np.ndarray, "symbol point"]
     states: Integer[np.ndarray, " reached"]
-    told_by: Integer[np.ndarray, " coordinate"]
+    coordinates: Integer[np.ndarray, " coordinate"]
     places: Integer[np.ndarray, "reached coordinate"]
 
 
@@ -72,7 +72,7 @@ def multiplication(
 def fewest_moves(
     product: Integer[np.ndarray, "element element"], one: int, known: Integer[np.ndarray, "element place"]
 ) -> Integer[np.ndarray, "element point"]:
-    """What each element of a group does to as few points as are found: those that are known, or cosets."""
+    """What each element of a group does to as few points as the search gives: those that are known, or cosets."""
     if len(product) > LARGEST_GROUP or factorial(known.shape[1] - 1) < len(product):
         return known  # too many elements to look for fewer points, or too many to move fewer
     coset = faithful_cosets(product, one)
@@ -81,7 +81,7 @@ def fewest_moves(
 
 
 def faithful_cosets(product: Integer[np.ndarray, "element element"], one: int) -> Integer[np.ndarray, " element"]:
-    """The right coset Hg of each element g, for the largest H found on whose cosets the group acts faithfully.
+    """The right coset Hg of each element g, for the largest known H on whose cosets the group acts faithfully.
 
     Tried are subgroups with one generator, then with two, the first up to conjugation; a point stabiliser of S_n
     and A_n is one. The search ends when no smaller action can exist (a group in S_m has at most m! elements), or

@@ -14,7 +14,7 @@ from glassformer.errors import InputError
 from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 
 if TYPE_CHECKING:
-    from glassformer.compiler.constructions.universal import Approximation, Plan
+    from glassformer.compiler.constructions.universal import Approximation, ApproximationPlan
 
 
 @app.command()
@@ -78,7 +78,7 @@ def approximate(
     return None
 
 
-def print_plan(name: str, planned: Plan) -> None:
+def print_plan(name: str, planned: ApproximationPlan) -> None:
     """What it would take, as a table."""
     table = table_of(title=f"{name}, planned", show_header=False, box=box.SIMPLE)
     for key, value in planned.to_json().items():

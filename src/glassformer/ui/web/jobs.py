@@ -18,7 +18,7 @@ import numpy as np
 
 from glassformer.automata import Machine, formats
 from glassformer.automata import machine as machine_of
-from glassformer.automata.words import telling_word
+from glassformer.automata.words import example_word
 from glassformer.compiler.built import Built
 from glassformer.compiler.constructions.universal import approximate
 from glassformer.compiler.pipeline import compile, refuse_unknown_method
@@ -152,7 +152,7 @@ def _fitting(word: str, machine: Machine) -> str:
     try:
         machine.one_word(word)
     except InputError:
-        return machine.join(telling_word(machine, LETTERS_SHOWN, np.random.default_rng(0)))
+        return machine.join(example_word(machine, LETTERS_SHOWN, np.random.default_rng(0)))
     return word
 
 

@@ -62,7 +62,7 @@ def log_depth(machine: Machine, length: int) -> Program:
         tokens=stream.into(dict.fromkeys(known[0], moves)),
         tokens_hold=Message("doubling.tokens"),
         positions=positions.table(),
-        read_out=nearest(stream, now, points.told_by, points.states, points.places, len(machine.states)),
+        read_out=nearest(stream, now, points.coordinates, points.states, points.places, len(machine.states)),
         answer_is=Message("doubling.answer"),
         theorem=THEOREM,
         because=because(letters, length, len(distances)),
@@ -70,7 +70,7 @@ def log_depth(machine: Machine, length: int) -> Program:
             "width": Message("doubling.width", maps=2 if kept is now else 3, points=n),
             "mlp": Message("doubling.mlp"),
         },
-        answers=Answers(torch.tensor(points.states), stream.into({now: _spread(points.places, points.told_by, n)})),
+        answers=Answers(torch.tensor(points.states), stream.into({now: _spread(points.places, points.coordinates, n)})),
     )
     for layer, distance in enumerate(distances, start=1):
         fetched = now if layer < len(distances) else kept

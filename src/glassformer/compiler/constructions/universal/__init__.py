@@ -2,8 +2,8 @@
 
 from glassformer.compiler.constructions.universal.approximation import (
     Approximation,
-    Certificate,
-    Plan,
+    ApproximationCertificate,
+    ApproximationPlan,
     approximate,
     plan,
     plan_for,
@@ -16,12 +16,12 @@ from glassformer.compiler.constructions.universal.functions import FUNCTIONS, Di
 __all__ = [
     "FUNCTIONS",
     "Approximation",
-    "Certificate",
+    "ApproximationCertificate",
+    "ApproximationPlan",
     "Classical",
     "Collision",
     "Compact",
     "Distance",
-    "Plan",
     "approximate",
     "compact",
     "distance",

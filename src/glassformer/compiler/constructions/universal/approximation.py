@@ -50,8 +50,8 @@ AT_ONCE: Final = 4096
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What an approximation would take, before anything is built; the refusal says why it cannot be."""
+class ApproximationPlan:
+    """What an approximation would take, before anything is built; a refusal gives the reason why it cannot be."""
 
     d: int
     n: int
@@ -68,7 +68,7 @@ class Plan:
         return vars(self) | {"refusal": self.refusal and str(self.refusal)}
 
 
-def plan(d: int, n: int, delta: float, positions: bool, most_blocks: int = MOST_BLOCKS) -> Plan:
+def plan(d: int, n: int, delta: float, positions: bool, most_blocks: int = MOST_BLOCKS) -> ApproximationPlan:
     """How many blocks, parameters and bits it takes."""
     grid = grid_of(d, n, delta, positions)
     whole_number(most_blocks, "universal.most_blocks", least=1)
@@ -92,7 +92,7 @@ def plan(d: int, n: int, delta: float, positions: bool, most_blocks: int = MOST_
             bits = contexts(grid).high.bit_length()
         except InputError as error:
             refusal = error.message
-    return Plan(d, n, grid.delta, positions, blocks, blocks * parameters_of_a_block(d), bits, refusal)
+    return ApproximationPlan(d, n, grid.delta, positions, blocks, blocks * parameters_of_a_block(d), bits, refusal)
 
 
 def plan_for(
@@ -103,7 +103,7 @@ def plan_for(
     positions: bool | None = None,
     p: float = 2.0,
     most_blocks: int = MOST_BLOCKS,
-) -> Plan:
+) -> ApproximationPlan:
     """The largest δ for which f̄ is within ε of f, as far as random sequences show, with what it takes."""
     asked = function_of(f, d, n)
     if not finite_number(epsilon, "ε", least=0) > 0:
@@ -112,13 +112,13 @@ def plan_for(
     choices = [True] if needs_positions(asked, d, n, positions) else [False, True] if positions is None else [False]
     cells = 2
     while True:
-        found = [plan(d, n, 1 / cells, choice, most_blocks) for choice in choices if choice or cells**d >= n]
-        for each in found:
+        plans = [plan(d, n, 1 / cells, choice, most_blocks) for choice in choices if choice or cells**d >= n]
+        for each in plans:
             near = apart(asked, grid_of(d, n, each.delta, each.positions).constant(asked), d, n, p, 4000, 0)
             if each.refusal is None and near.value + near.error <= epsilon:
                 return each
-        if found and all(each.refusal for each in found):
-            last = found[-1]
+        if plans and all(each.refusal for each in plans):
+            last = plans[-1]
             return replace(last, refusal=Message("universal.never_near", epsilon=epsilon, refusal=last.refusal))
         cells *= 2
 
@@ -150,11 +150,11 @@ def grid_of(d: int, n: int, delta: float, positions: bool) -> Grid:
 
 def needs_positions(f: Function, d: int, n: int, positions: bool | None) -> bool:
     """Whether to use positions: as asked, or if order matters; without them it must not."""
-    found = order_matters(f, d, n)
-    if positions is False and found is not None:
-        x, order = str(found.x.round(3).tolist()), str(list(found.order))
+    counterexample = order_matters(f, d, n)
+    if positions is False and counterexample is not None:
+        x, order = str(counterexample.x.round(3).tolist()), str(list(counterexample.order))
         raise InputError("universal.order_matters", x=x, order=order)
-    return found is not None if positions is None else positions
+    return counterexample is not None if positions is None else positions
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Stages:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class ApproximationCertificate:
     """What was counted, checked and measured."""
 
     function: str
@@ -222,7 +222,7 @@ class Approximation:
     known: Contexts
     proof: Proof
     blocks: Ordinary
-    certificate: Certificate
+    certificate: ApproximationCertificate
 
     def __call__(self, x: Sequences) -> Sequences:
         """The value of the ordinary transformer."""
@@ -308,11 +308,11 @@ def measured(
     grid: Grid,
     proof: Proof,
     stages: Stages,
-    planned: Plan,
+    planned: ApproximationPlan,
     p: float,
     samples: int,
     seed: int,
-) -> Certificate:
+) -> ApproximationCertificate:
     """All figures of the certificate."""
     count = grid.sequence_count
     some = np.random.default_rng(seed).choice(count, samples, replace=False) if count > samples else np.arange(count)
@@ -321,7 +321,7 @@ def measured(
     low, high = proof.box
     in_a_ramp = grid.d * grid.n * RAMP
     near: Distance = apart(f, stages.ordinary, grid.d, grid.n, p, samples, seed)
-    return Certificate(
+    return ApproximationCertificate(
         name,
         grid.d,
         grid.n,

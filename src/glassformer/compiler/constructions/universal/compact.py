@@ -1,7 +1,7 @@
 """The same by few, wide blocks: a staircase, one softmax head, and a table.
 
 One head with a constant query gives every column the same number, a mean of all ids that is weighted by e^(β·id): a
-Boltzmann operator. Different sequences have different means, so uᵀX plus M times the mean tells column and sequence at
+Boltzmann operator. Different sequences have different means, so uᵀX plus M times the mean gives column and sequence at
 once, and one piecewise-linear function of it, with as many pieces as there are units, writes the values. Sequences that
 have a column twice need no special care.
 """
@@ -36,7 +36,7 @@ RAMP: Final = 2.0**-24
 MOST_IDS: Final = 2**18
 """Rows of the table."""
 SHARPNESSES: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""β times the largest id: which mean tells the sequences apart best is tried."""
+"""β times the largest id: the one whose means lie furthest apart is taken."""
 SPREADS: Final = tuple(2.0**k for k in range(0, 22, 2))
 """M, likewise."""
 
@@ -162,14 +162,12 @@ def best_mean(ids: Float[np.ndarray, "sequence n"]) -> tuple[float, float, Float
 
 def distinct(t: Float[np.ndarray, " id"]) -> Float[np.ndarray, " different"]:
     """Sorted numbers without those that differ by rounding alone: a column that comes twice has one id."""
-    found: Float[np.ndarray, " different"] = t[is_next(t)]
-    return found
+    return np.asarray(t[is_next(t)])
 
 
 def is_next(t: Float[np.ndarray, " id"]) -> Bool[np.ndarray, " id"]:
     """Which of sorted numbers differ from the one before by more than rounding."""
-    following: Bool[np.ndarray, " id"] = np.diff(t, prepend=-np.inf) > 2.0**-46 * abs(t[-1])
-    return following
+    return np.asarray(np.diff(t, prepend=-np.inf) > 2.0**-46 * abs(t[-1]))
 
 
 def pieces(

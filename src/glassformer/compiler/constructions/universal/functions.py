@@ -72,7 +72,7 @@ def name_of(f: str | Callable[[Any], Any]) -> str:
 def checked(f: Callable[[Any], Any], d: int, n: int) -> Function:
     """A function that gives finite sequences for a batch, or is refused; one of single [d, n] is asked for each.
 
-    It may be both, if it says the same: with axes from the end, as in x[..., ::-1] and axis=-1, it always does.
+    It may be both, if both agree: with axes from the end, as in x[..., ::-1] and axis=-1, it always does.
     """
     some = np.random.default_rng(0).random((3, d, n))
     together, why = _tried(f, some)
@@ -113,11 +113,11 @@ def _asked(f: Callable[[Any], Any], x: Any) -> Any:
         raise InputError("universal.gives_shape", **shapes)
     if not np.isfinite(value).all():
         where = tuple(np.argwhere(~np.isfinite(value))[0].tolist())
-        found = float(value[where])
+        wrong = float(value[where])
         if x.size > 100:
-            raise NotFiniteError("universal.not_finite", value=found)
-        x = str(x.round(4).tolist())
-        raise NotFiniteError("universal.not_finite_at", value=found, where=str(where), x=x)
+            raise NotFiniteError("universal.not_finite", value=wrong)
+        shown = str(x.round(4).tolist())
+        raise NotFiniteError("universal.not_finite_at", value=wrong, where=str(where), x=shown)
     return value.astype(float)
 
 
@@ -192,21 +192,21 @@ def order_matters(f: Function, d: int, n: int, tries: int = 200, seed: int = 0) 
 
 def is_equivariant(f: str | Callable[[Any], Any], d: int, n: int) -> tuple[bool, Counterexample | None]:
     """Whether the order of columns makes no difference, as far as random sequences show, and if it does, where."""
-    found = order_matters(function_of(f, d, n), d, n)
-    return found is None, found
+    counterexample = order_matters(function_of(f, d, n), d, n)
+    return counterexample is None, counterexample
 
 
 def sequences_of(x: Any, d: int, n: int) -> Sequences:
     """Sequences as they should be, or what is wrong with them."""
     try:
-        found: Sequences = np.asarray(x, dtype=float)
+        sequences: Sequences = np.asarray(x, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError("universal.sequences_not_numbers", d=d, n=n, why=str(error)) from None
-    if not np.isfinite(found).all():
-        raise InputError("universal.sequences_not_finite", d=d, n=n, shape=str(list(found.shape)))
-    if found.ndim != 3 or found.shape[1:] != (d, n):
-        raise InputError("universal.sequences_shape", d=d, n=n, shape=str(list(found.shape)))
-    return found
+    if not np.isfinite(sequences).all():
+        raise InputError("universal.sequences_not_finite", d=d, n=n, shape=str(list(sequences.shape)))
+    if sequences.ndim != 3 or sequences.shape[1:] != (d, n):
+        raise InputError("universal.sequences_shape", d=d, n=n, shape=str(list(sequences.shape)))
+    return sequences
 
 
 def run(model: Transformer, x: Any) -> Sequences:

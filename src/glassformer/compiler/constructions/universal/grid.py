@@ -1,7 +1,7 @@
 """The δ-grid on [0, 1)^{d×n}: its columns, its sequences, and how a function looks on it (the first stage).
 
 A column of the grid is a cell of [0, 1)^d and has a number 0 … D − 1, D = K^d, K = 1/δ, whose digits to the base K
-tell the cell of each row. With positions the column at j is moved by j in every row, so that no two columns of a
+are the cells of its rows. With positions the column at j is moved by j in every row, so that no two columns of a
 sequence are alike; without, a sequence is known by which columns it has, and those that have one twice are left out.
 """
 

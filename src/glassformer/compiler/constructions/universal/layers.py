@@ -86,8 +86,7 @@ class Layers:
 def attended(ids: Float[np.ndarray, "batch n"], b: float) -> Float[np.ndarray, "batch n"]:
     """ξ(b): the largest id for columns above b, the smallest for those below, the mean for those at b."""
     ends = np.where(ids > b, ids.max(axis=1, keepdims=True), ids.min(axis=1, keepdims=True))
-    found: Float[np.ndarray, "batch n"] = np.where(ids == b, ids.mean(axis=1, keepdims=True), ends)
-    return found
+    return np.asarray(np.where(ids == b, ids.mean(axis=1, keepdims=True), ends))
 
 
 def stacked(parts: Sequence[Layers]) -> Layers:
@@ -221,10 +220,10 @@ def soften(layers: Layers, u: Float[np.ndarray, " d"], delta: float) -> Ordinary
     )
 
 
-Units: TypeAlias = Float[np.ndarray, "block 4"]
+FourUnits: TypeAlias = Float[np.ndarray, "block 4"]
 
 
-def relus(layers: Layers) -> tuple[Units, Units, Units]:
+def relus(layers: Layers) -> tuple[FourUnits, FourUnits, FourUnits]:
     """Each φ as Σ rise · relu(sign · (t − knot)), with a ramp just before the knot where φ jumps: signs, knots, rises.
 
     One of the first two pieces is 0, and φ is exactly 0 there: no unit is active on it, so nothing has to cancel.
