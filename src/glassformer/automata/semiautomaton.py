@@ -221,25 +221,22 @@ class Machine(Semiautomaton):
         first = np.sort(np.unique(kind, return_index=True)[1])  # one member of each class, in state order
         order = np.empty(len(first), dtype=np.intp)
         order[kind[first]] = np.arange(len(first))
-        return Machine(
-            states=tuple(made.states[q] for q in first),
-            symbols=self.symbols,
-            delta=order[kind[made.delta[:, first]]],
-            start=int(order[kind[made.start]]),
-            outputs=tuple(made.outputs[q] for q in first),
-        )
+        return made._restricted(first, order[kind])
 
     def trim(self) -> Machine:
         """The same with the reachable states alone."""
         reachable = self.reachable()
         if len(reachable) == len(self.states):
             return self
-        return Machine(
-            states=tuple(self.states[q] for q in reachable),
-            symbols=self.symbols,
-            delta=np.searchsorted(reachable, self.delta[:, reachable]),
-            start=int(np.searchsorted(reachable, self.start)),
-            outputs=tuple(self.outputs[q] for q in reachable),
+        return self._restricted(reachable, np.searchsorted(reachable, np.arange(len(self.states))))
+
+    def _restricted(self, kept: Integer[np.ndarray, " kept"], number: Integer[np.ndarray, " state"]) -> Machine:
+        """The machine of the states that are kept; `number` is which of these stands for each state."""
+        return self._with(
+            states=tuple(self.states[q] for q in kept),
+            delta=number[self.delta[:, kept]],
+            start=int(number[self.start]),
+            outputs=tuple(self.outputs[q] for q in kept),
         )
 
     def product(self, other: Semiautomaton, combine: Callable[[Label, Label], Label] = "{}|{}".format) -> Semiautomaton:

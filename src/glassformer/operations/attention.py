@@ -122,7 +122,7 @@ class LookBack(Operation):
 
 @dataclass(frozen=True)
 class FlatSum(Operation):
-    """Every position looks at all letters so far alike.
+    """Every position looks at all letters so far with equal weights.
 
     Every token scores 0 and the start token log(context − p), so all weights are 1/context whatever the position; the
     value is multiplied by the context again.
@@ -131,7 +131,7 @@ class FlatSum(Operation):
     kind = "flat_sum"
 
     def share(self, patterns: Patterns, tokens: Tokens) -> Share:
-        """How even the attention on letters is, where there are two or more: 1 less its distance from all alike.
+        """How even the attention on letters is, where there are two or more: 1 less its distance from equal weights.
 
         What goes to the start token does not count, unless nearly everything does: then nothing is summed.
         """
@@ -155,7 +155,7 @@ class FlatSum(Operation):
 
 @dataclass(frozen=True)
 class AnyMatch(FlatSum):
-    """Every position looks at all letters so far that match, alike; at everything if none does.
+    """Every position looks at all matching letters so far with equal weights; at everything if none does.
 
     All that have the bit share the weight; if none has, all share nothing. An attention pattern shows it as a flat sum.
     """
@@ -164,7 +164,7 @@ class AnyMatch(FlatSum):
 
     @property
     def pattern(self) -> Operation:
-        """Where all have the bit alike, it is a flat sum."""
+        """Where all have the bit, it is a flat sum."""
         return FlatSum()
 
     def head(self, positions: Positions, source: Register, target: Register) -> Head:
