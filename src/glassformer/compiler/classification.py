@@ -46,6 +46,8 @@ class Classification:
 
     None where a construction that promises a constant depth has none for this machine, or a limit was passed.
     """
+    layers: dict[str, int]
+    """Layers of each construction for words of this length."""
     notes: list[Message]
     """What is not known, and why."""
 
@@ -135,19 +137,24 @@ def classify(
         notes.append(Message("algebra.note", why=analysis.merge_error.message, otherwise=unmerged))
     cascade = plain and analysis.cascade
     elements = within_limits(lambda watch: monoid(judged, watch), Message("algebra.number_unknown"))
-    return Classification(machine, judged, length, hardness, elements, plain, cascade, depths(analysis, length), notes)
+    depth, layers = _layers(analysis, length)
+    return Classification(machine, judged, length, hardness, elements, plain, cascade, depth, layers, notes)
 
 
-def depths(analysis: Analysis, length: int) -> dict[str, int | None]:
-    """How many layers each construction takes."""
-    layers: dict[str, int | None] = {}
+def _layers(analysis: Analysis, length: int) -> tuple[dict[str, int | None], dict[str, int]]:
+    """How many layers each construction takes: for words of the length that it promises, and for words of this one."""
+    promised: dict[str, int | None] = {}
+    layers: dict[str, int] = {}
     for construction in CONSTRUCTIONS:
         try:
             plan = construction.plan(analysis)
         except TooLargeError:
-            layers[construction.name] = None
+            promised[construction.name] = None
             continue
         if plan is not None:
             grows = construction.promises == "logarithmic"
-            layers[construction.name] = construction.layers(plan, length if grows else None)
-    return layers
+            promised[construction.name] = construction.layers(plan, length if grows else None)
+            of_this_length = construction.layers(plan, length)
+            assert of_this_length is not None
+            layers[construction.name] = of_this_length
+    return promised, layers
