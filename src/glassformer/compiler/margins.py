@@ -93,46 +93,32 @@ class Margins:
 
     def summary(self) -> dict[str, Message]:
         """Each margin beside what is needed."""
-        held = {
-            "attention": Message("margins.attention", gap=self.logit_gap, needed=self.logit_gap_needed),
-            "prefix_sums": Message("margins.prefix_sums", error=self.sum_error, allowed=self.sum_error_allowed),
-            "integers": Message("margins.integers", largest=self.largest_integer, exact=self.integers_exact_to),
-            "sums": Message("margins.sums", largest=self.largest_sum, exact=self.sums_exact_to),
-            "answer": Message("margins.answer", lead=self.answer_lead, rounding=self.answer_rounding),
-        }
         absent = {"attention": self.logit_gap == torch.inf, "prefix_sums": not self.sum_error}
-        return {name: message for name, message in held.items() if not absent.get(name)}
+        values = {name: values for name, (_, values) in self._checks().items()}
+        shown = ("attention", "prefix_sums", "integers", "sums", "answer")
+        return {name: Message(f"margins.{name}", **values[name]) for name in shown if not absent.get(name)}
 
     def failures(self) -> list[Message]:
         """What does not hold."""
-        checks = [
-            (
-                self.logit_gap < self.logit_gap_needed,
-                Message("margins.gap_too_small", gap=self.logit_gap, needed=self.logit_gap_needed),
-            ),
-            (
-                self.largest_integer > self.integers_exact_to,
-                Message("margins.integers_too_large", largest=self.largest_integer, exact=self.integers_exact_to),
-            ),
-            (
-                self.largest_sum > self.sums_exact_to,
-                Message("margins.sums_too_large", largest=self.largest_sum, exact=self.sums_exact_to),
-            ),
-            (
-                self.largest_score > self.scores_finite_to,
-                Message("margins.scores_too_large", largest=self.largest_score, finite=self.scores_finite_to),
-            ),
-            (
-                self.sum_error > self.sum_error_allowed,
-                Message("margins.sum_error_too_large", error=self.sum_error, allowed=self.sum_error_allowed),
-            ),
-            (self.rounded_weights > 0, Message("margins.rounded_weights", weights=self.rounded_weights)),
-            (
-                self.answer_lead <= self.answer_rounding,
-                Message("margins.lead_too_small", lead=self.answer_lead, rounding=self.answer_rounding),
-            ),
-        ]
-        return [message for fails, message in checks if fails]
+        checks = self._checks().items()
+        return [Message(f"margins.{name}_failed", **values) for name, (holds, values) in checks if not holds]
+
+    def _checks(self) -> dict[str, tuple[bool, dict[str, float]]]:
+        """For each margin: whether it holds, and the values in its messages."""
+        gap, needed, error, allowed = self.logit_gap, self.logit_gap_needed, self.sum_error, self.sum_error_allowed
+        lead, rounding = self.answer_lead, self.answer_rounding
+        largest = {
+            "integers": (self.largest_integer, self.integers_exact_to),
+            "sums": (self.largest_sum, self.sums_exact_to),
+            "scores": (self.largest_score, self.scores_finite_to),
+        }
+        return {
+            "attention": (gap >= needed, {"gap": gap, "needed": needed}),
+            **{name: (size <= limit, {"largest": size, "limit": limit}) for name, (size, limit) in largest.items()},
+            "prefix_sums": (error <= allowed, {"error": error, "allowed": allowed}),
+            "weights": (self.rounded_weights == 0, {"weights": self.rounded_weights}),
+            "answer": (lead > rounding, {"lead": lead, "rounding": rounding}),
+        }
 
 
 def margins(program: Program, precision: Precision) -> Margins:
