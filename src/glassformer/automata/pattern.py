@@ -19,7 +19,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from glassformer.automata.place import Source
 from glassformer.errors import InputError
@@ -78,11 +77,12 @@ def read(pattern: str, alphabet: Sequence[str] | None) -> tuple[tuple[str, ...],
     """The sorted letters of a pattern, and the text to give to automata-lib, where letter i is `code(i)`."""
     if len(pattern) > MAX_LENGTH:
         raise InputError("pattern.too_long", length=len(pattern), limit=MAX_LENGTH)
-    tokens = list(_scan(pattern))
+    source = Source(pattern, Message("pattern.name"))
+    tokens = list(_scan(source))
     letters = _letters(tokens) if alphabet is None else _checked(alphabet)
     if len(letters) > MAX_LETTERS:
         raise InputError("pattern.too_many_letters", letters=len(letters), limit=MAX_LETTERS)
-    text = _Parser(pattern, letters).whole(tokens).text
+    text = _Parser(source, letters).whole(tokens).text
     if not letters:
         raise InputError("pattern.no_letters")
     return letters, text
@@ -108,29 +108,25 @@ def _checked(alphabet: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(set(alphabet)))
 
 
-def _mistake(id: str, pattern: str, at: int, **values: Any) -> InputError:
-    return Source(pattern, Message("pattern.name")).mistake(id, at, **values)
-
-
 # -- from characters to tokens -----------------------------------------------------------------------------
 
 
-def _scan(pattern: str) -> Iterator[Token]:
+def _scan(source: Source) -> Iterator[Token]:
     at = 0
-    while at < len(pattern):
-        token, at = _token(pattern, at)
+    while at < len(source.text):
+        token, at = _token(source, at)
         yield token
 
 
-def _token(pattern: str, at: int) -> tuple[Token, int]:
+def _token(source: Source, at: int) -> tuple[Token, int]:
     """The token at a place, and the place after it."""
-    character = pattern[at]
+    character = source.text[at]
     if character == "[":
-        return _class(pattern, at)
+        return _class(source, at)
     if character == "{":
-        return _quantifier(pattern, at)
+        return _quantifier(source, at)
     if character == "\\":
-        return _escape(pattern, at)
+        return _escape(source, at)
     if character in "()|&^":
         return Token(character, at), at + 1
     if character in REPETITIONS:
@@ -138,57 +134,57 @@ def _token(pattern: str, at: int) -> tuple[Token, int]:
         return Token("repeat", at, low=low, high=high), at + 1
     if character == ".":
         return Token("letters", at, negated=True), at + 1
-    return Token("letters", at, named={_plain(pattern, at): at}), at + 1
+    return Token("letters", at, named={_plain(source, at): at}), at + 1
 
 
-def _plain(pattern: str, at: int) -> str:
+def _plain(source: Source, at: int) -> str:
     """A character that stands for itself."""
-    character = pattern[at]
+    character = source.text[at]
     if character in "]}":
-        raise _mistake("pattern.closes_nothing", pattern, at, character=character)
+        raise source.mistake("pattern.closes_nothing", at, character=character)
     if character == "$":
-        raise _mistake("pattern.dollar", pattern, at)
-    return _visible(pattern, at)
+        raise source.mistake("pattern.dollar", at)
+    return _visible(source, at)
 
 
-def _visible(pattern: str, at: int) -> str:
-    character = pattern[at]
+def _visible(source: Source, at: int) -> str:
+    character = source.text[at]
     if character.isspace() and character != " ":
-        raise _mistake("pattern.white_space", pattern, at, character=character)
+        raise source.mistake("pattern.white_space", at, character=character)
     return character
 
 
-def _escape(pattern: str, at: int) -> tuple[Token, int]:
-    name = pattern[at + 1 : at + 2]
+def _escape(source: Source, at: int) -> tuple[Token, int]:
+    name = source.text[at + 1 : at + 2]
     if name and name.lower() in SHORTHANDS:
         return Token("letters", at, implied=SHORTHANDS[name.lower()], negated=name.isupper()), at + 2
-    return Token("letters", at, named={_escaped(pattern, at): at}), at + 2
+    return Token("letters", at, named={_escaped(source, at): at}), at + 2
 
 
-def _escaped(pattern: str, at: int) -> str:
+def _escaped(source: Source, at: int) -> str:
     """The letter that a backslash and the character after it stand for."""
-    name = pattern[at + 1 : at + 2]
+    name = source.text[at + 1 : at + 2]
     if name in CONTROLS:
         return CONTROLS[name]
     if not name:
-        raise _mistake("pattern.backslash", pattern, at)
+        raise source.mistake("pattern.backslash", at)
     if name in {*"DSW"}:
-        raise _mistake("pattern.not_in_brackets", pattern, at, name=name, instead=name.lower())
+        raise source.mistake("pattern.not_in_brackets", at, name=name, instead=name.lower())
     if name.isalnum():
         known = " ".join(f"\\{x}" for x in [*CONTROLS, *"dDsSwW"])
-        raise _mistake("pattern.escape", pattern, at, name=name, known=known)
+        raise source.mistake("pattern.escape", at, name=name, known=known)
     return name
 
 
-def _quantifier(pattern: str, at: int) -> tuple[Token, int]:
-    found = QUANTIFIER.match(pattern, at)
-    if not found or not (found[1] or found[3]):
-        raise _mistake("pattern.repetition", pattern, at)
-    low = _bound(found[1])
-    high = low if not found[2] else _bound(found[3]) if found[3] else None
+def _quantifier(source: Source, at: int) -> tuple[Token, int]:
+    bounds = QUANTIFIER.match(source.text, at)
+    if not bounds or not (bounds[1] or bounds[3]):
+        raise source.mistake("pattern.repetition", at)
+    low = _bound(bounds[1])
+    high = low if not bounds[2] else _bound(bounds[3]) if bounds[3] else None
     if high is not None and high < low:
-        raise _mistake("pattern.repetition_backwards", pattern, at, repetition=found[0])
-    return Token("repeat", at, low=low, high=high), found.end()
+        raise source.mistake("pattern.repetition_backwards", at, repetition=bounds[0])
+    return Token("repeat", at, low=low, high=high), bounds.end()
 
 
 def _bound(digits: str) -> int:
@@ -197,45 +193,45 @@ def _bound(digits: str) -> int:
     return int(digits) if len(digits) < 10 else 10**9
 
 
-def _class(pattern: str, start: int) -> tuple[Token, int]:
-    negated = pattern.startswith("[^", start)
+def _class(source: Source, start: int) -> tuple[Token, int]:
+    negated = source.text.startswith("[^", start)
     begin = at = start + 1 + negated
     named: dict[str, int] = {}
     implied: frozenset[str] = frozenset()
-    while pattern[at : at + 1] != "]":
-        if at >= len(pattern):
-            raise _mistake("pattern.bracket_open", pattern, start)
-        if pattern[at] == "\\" and pattern[at + 1 : at + 2] in SHORTHANDS:
-            implied, at = implied | SHORTHANDS[pattern[at + 1]], at + 2
+    while source.text[at : at + 1] != "]":
+        if at >= len(source.text):
+            raise source.mistake("pattern.bracket_open", start)
+        if source.text[at] == "\\" and source.text[at + 1 : at + 2] in SHORTHANDS:
+            implied, at = implied | SHORTHANDS[source.text[at + 1]], at + 2
         else:
-            at = _range(pattern, at, named)
+            at = _range(source, at, named)
     if at == begin:
-        raise _mistake("pattern.class_empty", pattern, start)
+        raise source.mistake("pattern.class_empty", start)
     return Token("letters", start, named=named, implied=implied, negated=negated), at + 1
 
 
-def _range(pattern: str, start: int, named: dict[str, int]) -> int:
+def _range(source: Source, start: int, named: dict[str, int]) -> int:
     """Adds the letter, or the range of letters such as a-z, at a place inside a class; gives the place after it."""
-    first, at = _member(pattern, start)
-    if pattern[at : at + 1] != "-" or pattern[at + 1 : at + 2] in ("]", ""):
+    first, at = _member(source, start)
+    if source.text[at : at + 1] != "-" or source.text[at + 1 : at + 2] in ("]", ""):
         named.setdefault(first, start)
         return at
-    last, at = _member(pattern, at + 1)
+    last, at = _member(source, at + 1)
     size = ord(last) - ord(first) + 1
     if size < 1:
-        raise _mistake("pattern.range_backwards", pattern, start, first=first, last=last)
+        raise source.mistake("pattern.range_backwards", start, first=first, last=last)
     if size > MAX_LETTERS:
-        raise _mistake("pattern.range_too_large", pattern, start, size=size, limit=MAX_LETTERS)
+        raise source.mistake("pattern.range_too_large", start, size=size, limit=MAX_LETTERS)
     for number in range(ord(first), ord(last) + 1):
         named.setdefault(chr(number), start)
     return at
 
 
-def _member(pattern: str, at: int) -> tuple[str, int]:
+def _member(source: Source, at: int) -> tuple[str, int]:
     """A letter inside a class, and the place after it."""
-    if pattern[at] == "\\":
-        return _escaped(pattern, at), at + 2
-    return _visible(pattern, at), at + 1
+    if source.text[at] == "\\":
+        return _escaped(source, at), at + 2
+    return _visible(source, at), at + 1
 
 
 # -- from tokens to a text for automata-lib ----------------------------------------------------------------
@@ -255,8 +251,8 @@ class _Level:
 class _Parser:
     """Reads token after token with a stack of open parentheses, so that no depth is too deep."""
 
-    def __init__(self, pattern: str, alphabet: tuple[str, ...]) -> None:
-        self.pattern, self.alphabet = pattern, alphabet
+    def __init__(self, source: Source, alphabet: tuple[str, ...]) -> None:
+        self.source, self.alphabet = source, alphabet
         self.codes = {letter: code(i) for i, letter in enumerate(alphabet)}
         self.levels = [_Level()]
 
@@ -265,16 +261,16 @@ class _Parser:
         for token in tokens:
             read.get(token.kind, self.operate)(token)
         if opened := self.levels[-1].opened:
-            raise self.mistake("pattern.parenthesis_open", opened.at)
-        return self.joined(len(self.pattern))
+            raise self.source.mistake("pattern.parenthesis_open", opened.at)
+        return self.joined(len(self.source.text))
 
     def choice(self, token: Token) -> None:
         for letter, at in token.named.items():
             if letter not in self.codes:
-                raise self.mistake("pattern.letter_unknown", at, letter=letter, alphabet=listed(self.alphabet))
+                raise self.source.mistake("pattern.letter_unknown", at, letter=letter, alphabet=listed(self.alphabet))
         codes = sorted(self.codes[letter] for letter in token.letters(self.codes.keys()))
         if not codes and self.alphabet:
-            raise self.mistake("pattern.no_letter_fits", token.at, alphabet=listed(self.alphabet))
+            raise self.source.mistake("pattern.no_letter_fits", token.at, alphabet=listed(self.alphabet))
         text = codes[0] if len(codes) == 1 else f"[{''.join(codes)}]"
         self.add(Part(text, states=2, edges=len(codes), finals=1, work=2 + len(codes)))
 
@@ -285,18 +281,18 @@ class _Parser:
     def repeat(self, token: Token) -> None:
         level = self.levels[-1]
         if not level.sequence:
-            raise self.mistake("pattern.nothing_to_repeat", token.at)
+            raise self.source.mistake("pattern.nothing_to_repeat", token.at)
         if level.is_repeated:
-            raise self.mistake("pattern.repeated_twice", token.at)
+            raise self.source.mistake("pattern.repeated_twice", token.at)
         level.sequence[-1] = self.measured(_repeat(level.sequence[-1], token.low, token.high), token.at)
         level.is_repeated = True
 
     def operate(self, token: Token) -> None:
         level = self.levels[-1]
         if not level.sequence:
-            raise self.mistake("pattern.nothing_before", token.at, operator=token.kind)
+            raise self.source.mistake("pattern.nothing_before", token.at, operator=token.kind)
         if level.operator and level.operator.kind != token.kind:
-            raise self.mistake("pattern.operators_mixed", token.at, one=level.operator.kind, other=token.kind)
+            raise self.source.mistake("pattern.operators_mixed", token.at, one=level.operator.kind, other=token.kind)
         level.sides.append(self.side(token.at))
         level.operator, level.sequence = token, []
 
@@ -305,7 +301,7 @@ class _Parser:
 
     def close(self, token: Token) -> None:
         if not self.levels[-1].opened:
-            raise self.mistake("pattern.parenthesis_closes_nothing", token.at)
+            raise self.source.mistake("pattern.parenthesis_closes_nothing", token.at)
         inside = self.joined(token.at)
         self.levels.pop()
         self.add(replace(inside, text=f"({inside.text})"))
@@ -316,7 +312,7 @@ class _Parser:
         if level.operator is None:
             return self.side(at)
         if not level.sequence:
-            raise self.mistake("pattern.breaks_off", at)
+            raise self.source.mistake("pattern.breaks_off", at)
         sides = [*level.sides, self.side(at)]
         return self.measured(functools.reduce(OPERATORS[level.operator.kind], sides), level.operator.at)
 
@@ -327,11 +323,8 @@ class _Parser:
 
     def measured(self, part: Part, at: int) -> Part:
         if part.work > MAX_WORK:
-            raise self.mistake("pattern.too_much_work", at, work=part.work, limit=MAX_WORK)
+            raise self.source.mistake("pattern.too_much_work", at, work=part.work, limit=MAX_WORK)
         return part
-
-    def mistake(self, id: str, at: int, **values: Any) -> InputError:
-        return _mistake(id, self.pattern, at, **values)
 
 
 # -- how large parts get -----------------------------------------------------------------------------------
