@@ -16,8 +16,8 @@ from glassformer.compiler.constructions.universal.functions import (
     Distance,
     Function,
     Sequences,
-    apart,
     check_measure,
+    estimated_distance,
     function_of,
     name_of,
     order_matters,
@@ -114,7 +114,9 @@ def plan_for(
     while True:
         plans = [plan(d, n, 1 / cells, choice, most_blocks) for choice in choices if choice or cells**d >= n]
         for each in plans:
-            near = apart(asked, grid_of(d, n, each.delta, each.positions).constant(asked), d, n, p, 4000, 0)
+            near = estimated_distance(
+                asked, grid_of(d, n, each.delta, each.positions).constant(asked), d, n, p, 4000, 0
+            )
             if each.refusal is None and near.value + near.error <= epsilon:
                 return each
         if plans and all(each.refusal for each in plans):
@@ -320,7 +322,7 @@ def measured(
     target = stages.constant(corners)
     low, high = proof.box
     in_a_ramp = grid.d * grid.n * RAMP
-    near: Distance = apart(f, stages.ordinary, grid.d, grid.n, p, samples, seed)
+    near: Distance = estimated_distance(f, stages.ordinary, grid.d, grid.n, p, samples, seed)
     return ApproximationCertificate(
         name,
         grid.d,
@@ -335,7 +337,7 @@ def measured(
         grid_error=float(np.abs(stages.ordinary(corners) - target).max()),
         modified_grid_error=float(np.abs(stages.modified(corners) - target).max()),
         p=p,
-        constant_distance=apart(f, stages.constant, grid.d, grid.n, p, samples, seed).value,
+        constant_distance=estimated_distance(f, stages.constant, grid.d, grid.n, p, samples, seed).value,
         distance=near.value,
         distance_error=near.error,
         tail=float((in_a_ramp * grid.n * ((high - low) ** p).sum()) ** (1 / p)),

@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.compiler.constructions.universal.functions import Sequences, apart, check_measure, function_of
+from glassformer.compiler.constructions.universal.functions import (
+    Sequences,
+    check_measure,
+    estimated_distance,
+    function_of,
+)
 from glassformer.errors import whole_number
 
 
@@ -60,5 +65,5 @@ def one_hidden_layer(
     hidden = Classical(d, n, directions, offsets, np.zeros((units + 1, d * n)))
     out, *_ = np.linalg.lstsq(hidden.features(x), asked(x).reshape(len(x), -1), rcond=None)
     fitted = Classical(d, n, directions, offsets, out)
-    near = apart(asked, fitted, d, n, p, samples, seed + 1)
+    near = estimated_distance(asked, fitted, d, n, p, samples, seed + 1)
     return Classical(d, n, directions, offsets, out, near.value, near.error)

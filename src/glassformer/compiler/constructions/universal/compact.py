@@ -22,8 +22,8 @@ from glassformer.compiler.constructions.universal.approximation import grid_of, 
 from glassformer.compiler.constructions.universal.functions import (
     Distance,
     Sequences,
-    apart,
     check_measure,
+    estimated_distance,
     function_of,
     run,
 )
@@ -87,7 +87,7 @@ def compact(
     values = asked((grid.digits(numbers) + 0.5) * grid.delta)
     model = build(grid, corners, values, units)
     error = np.abs(run(model, corners - grid.shift) - values).max()
-    near: Distance = apart(asked, lambda given: run(model, given), d, n, p, samples, seed)
+    near: Distance = estimated_distance(asked, lambda given: run(model, given), d, n, p, samples, seed)
     blocks = len(model.config.blocks)
     inside = sum(w.numel() for name, w in model.named_parameters() if name.startswith("blocks."))
     return Compact(model, grid, units, blocks, inside, float(error), near.value, near.error)

@@ -75,35 +75,35 @@ def checked(f: Callable[[Any], Any], d: int, n: int) -> Function:
     It may be both, if both agree: with axes from the end, as in x[..., ::-1] and axis=-1, it always does.
     """
     some = np.random.default_rng(0).random((3, d, n))
-    together, why = _tried(f, some)
-    apart = [_tried(f, some[i : i + 1])[0] for i in range(len(some))]
-    alone = [_tried(f, each)[0] for each in some]
+    together, why = _attempted(f, some)
+    singly = [_attempted(f, some[i : i + 1])[0] for i in range(len(some))]
+    alone = [_attempted(f, each)[0] for each in some]
     is_of_batches = together is not None and all(
-        one is not None and np.allclose(one[0], of_all) for one, of_all in zip(apart, together, strict=True)
+        one is not None and np.allclose(one[0], of_all) for one, of_all in zip(singly, together, strict=True)
     )
     is_of_one = all(value is not None for value in alone)
     if is_of_batches and is_of_one and not np.allclose(together, alone):
         raise InputError("universal.means_two_things", d=d, n=n)
     if is_of_batches:
-        return partial(_asked, f)
+        return partial(_value, f)
     if is_of_one:
-        return lambda x: np.stack([_asked(f, each) for each in x]) if len(x) else np.zeros_like(x)
+        return lambda x: np.stack([_value(f, each) for each in x]) if len(x) else np.zeros_like(x)
     if together is not None:
         why = Message("universal.depends_on_the_batch")
     raise InputError("universal.no_function_of_sequences", d=d, n=n, why=why)
 
 
-def _tried(f: Callable[[Any], Any], x: Any) -> tuple[Any, Message]:
+def _attempted(f: Callable[[Any], Any], x: Any) -> tuple[Any, Message]:
     """The value, if there is one; and if not, why. What is not finite is wrong in any case."""
     try:
-        return _asked(f, x), verbatim("")
+        return _value(f, x), verbatim("")
     except NotFiniteError:
         raise
     except Exception as error:
         return None, error.message if isinstance(error, InputError) else verbatim(f"{type(error).__name__}: {error}")
 
 
-def _asked(f: Callable[[Any], Any], x: Any) -> Any:
+def _value(f: Callable[[Any], Any], x: Any) -> Any:
     """The value, of the right shape and finite; the function may change its own copy of x."""
     value = np.asarray(f(x.copy()))
     shapes = {"given": str(list(value.shape)), "asked": str(list(x.shape))}
@@ -143,11 +143,11 @@ def distance(
     seed: int = 0,
 ) -> Distance:
     """d_p(f, g) = (∫ ‖f(X) − g(X)‖_p^p dX)^{1/p} over [0, 1)^{d×n}."""
-    return apart(function_of(f, d, n), function_of(g, d, n), d, n, p, samples, seed)
+    return estimated_distance(function_of(f, d, n), function_of(g, d, n), d, n, p, samples, seed)
 
 
-def apart(f: Function, g: Function, d: int, n: int, p: float, samples: int, seed: int) -> Distance:
-    """The same of functions that were checked."""
+def estimated_distance(f: Function, g: Function, d: int, n: int, p: float, samples: int, seed: int) -> Distance:
+    """The same for functions that are checked already."""
     check_measure(p, samples, seed)
     x = np.random.default_rng(seed).random((samples, d, n))
     errors = np.abs(f(x) - g(x))
