@@ -117,7 +117,8 @@ class Certificate:
                 }
             )
         except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise InputError("compiler.not_a_certificate", why=str(error)) from None
+            why = error.message if isinstance(error, InputError) else str(error)
+            raise InputError("compiler.not_a_certificate", why=why) from None
 
 
 def _plain(value: Any) -> Any:
