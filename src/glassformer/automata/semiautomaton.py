@@ -282,7 +282,7 @@ def _distinct_names(names: Iterable[str], kind: str) -> tuple[str, ...]:
 
 def _check_writable(name: str) -> None:
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        raise InputError("automata.half_a_character", name=name)
+        raise InputError("automata.lone_surrogate", name=name)
 
 
 def _checked_table(

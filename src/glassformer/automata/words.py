@@ -17,8 +17,8 @@ from jaxtyping import Bool, Integer
 
 from glassformer.automata.semiautomaton import Machine
 
-LEAVES: Final = 1e18
-"""By how much a way out of home is less wanted than any other."""
+LEAVING_PENALTY: Final = 1e18
+"""By how much a transition that leaves home is less wanted than any other."""
 
 
 def every_word(machine: Machine, length: int) -> Integer[np.ndarray, "word length"]:
@@ -72,7 +72,7 @@ def exploring_words(
         ahead = machine.delta[:, states]
         unwanted = visits[ahead] * rng.random(ahead.shape)
         if home is not None:
-            unwanted[~home[ahead] & (at < stays_until)] *= LEAVES
+            unwanted[~home[ahead] & (at < stays_until)] *= LEAVING_PENALTY
         words[:, at] = letters = unwanted.argmin(axis=0)
         states = ahead[letters, np.arange(count)]
         np.add.at(visits, states, 1)

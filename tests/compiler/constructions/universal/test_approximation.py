@@ -292,7 +292,7 @@ def test_a_plan_uses_positions_where_they_are_cheaper_and_finer_cells_where_ther
     assert plan_for("centre", 1, 3, 0.3).refusal is None
     refused = plan_for("mix", 1, 2, 0.05, positions=False).refusal
     assert refused is not None
-    assert str(refused).startswith("f̄ comes not within 0.05 of f before")
+    assert str(refused).startswith("f̄ does not come within 0.05 of f before")
     for epsilon in (0.0, -1.0, math.nan):
         with pytest.raises(InputError, match="ε"):
             plan_for("mix", 1, 2, epsilon)
