@@ -7,7 +7,7 @@ from glassformer.automata import machine
 from glassformer.automata.words import example_word, exploring_words, lasting
 
 
-def test_a_telling_word_goes_where_one_stays_for_good_only_at_its_end() -> None:
+def test_an_example_word_goes_where_one_stays_for_good_only_at_its_end() -> None:
     states = machine("regex:(ab)*").run(example_word(machine("regex:(ab)*"), 20, np.random.default_rng(0)))
     dead = 2
     assert set(states) == {0, 1, dead}
@@ -15,7 +15,7 @@ def test_a_telling_word_goes_where_one_stays_for_good_only_at_its_end() -> None:
 
 
 @pytest.mark.parametrize("spec", ["parity", "flipflop", "gridworld(4)", "symmetric(3)", "dyck(pairs=1, depth=3)"])
-def test_a_telling_word_takes_most_steps_of_a_small_machine(spec: str) -> None:
+def test_an_example_word_takes_most_steps_of_a_small_machine(spec: str) -> None:
     made = machine(spec)
     word = example_word(made, 40, np.random.default_rng(0))
     before = [made.start, *made.run(word)[:-1]]

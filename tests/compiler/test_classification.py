@@ -27,7 +27,7 @@ def test_states_that_nothing_reaches_count_when_there_are_no_labels() -> None:
     assert classify(apart).to_json()["monoid_size"] == 2
 
 
-def test_depths_are_told_for_a_length() -> None:
+def test_depths_are_given_for_a_length() -> None:
     assert classify("parity", 1).depth == {"log": 1, "cascade": 1}
     assert classify("parity", 1025).depth == {"log": 11, "cascade": 1}
     assert classify("gridworld(9)", 64).depth == {"log": 6, "cascade": 8, "gridworld": 2}

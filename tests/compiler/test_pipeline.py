@@ -108,10 +108,10 @@ def test_autocast_does_not_round_a_built_model() -> None:
 
 def test_the_description_names_what_each_part_reads_and_writes() -> None:
     built = compile(machine("gridworld(4)"), 20, "log")
-    told = describe(built.model, built.certificate)
-    layers = told.layers
-    assert (told.tokens_write, told.positions_write) == (["now"], ["first", "angles", "early"])
-    assert told.answer_reads == ["now"]
+    description = describe(built.model, built.certificate)
+    layers = description.layers
+    assert (description.tokens_write, description.positions_write) == (["now"], ["first", "angles", "early"])
+    assert description.answer_reads == ["now"]
     assert len(layers) == 5
     for distance, layer in zip((1, 2, 4, 8, 16), layers, strict=True):
         (head,) = layer.heads

@@ -68,11 +68,11 @@ def test_requests_that_make_no_sense_are_refused(request_: dict[str, Any], messa
         verify(compile("parity", 9), **request_)
 
 
-def test_progress_is_told_to_the_end() -> None:
-    told: list[tuple[int, int]] = []
-    verify(compile("parity", 40), words=600, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (600, 600)
-    assert len(told) > 1
+def test_progress_is_reported_to_the_end() -> None:
+    calls: list[tuple[int, int]] = []
+    verify(compile("parity", 40), words=600, progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (600, 600)
+    assert len(calls) > 1
 
 
 def test_some_words_keep_states_apart_for_as_long_as_letters_can() -> None:

@@ -94,7 +94,7 @@ def test_no_sentence_is_left_over() -> None:
     assert {id for id in left_over if not any(re.fullmatch(each, id) for each in composed_ids())} == set()
 
 
-def test_numbers_lists_plurals_and_messages_are_said_as_a_person_reads_them() -> None:
+def test_numbers_lists_plurals_and_messages_are_written_as_a_person_reads_them() -> None:
     assert str(Message("common.and_more", names="'a'", more=1024)) == "'a', … and 1,024 more"
     assert str(listed("ab")) == "'a', 'b'"
     assert str(listed("abc", most=1)) == "'a', … and 2 more"

@@ -40,12 +40,12 @@ def test_both_transformers_are_exact_on_the_whole_grid(d: int, n: int, cells: in
         pytest.skip("there are fewer columns than places")
     name = "prefix-sum" if positions else "mix"
     built = approximate(name, d, n, 1 / cells, positions, samples=600)
-    told = built.certificate
-    assert told.blocks == told.formula_blocks == len(built.blocks)
-    assert told.contextual
-    last_place = 2.0 ** (told.bits - 53) / cells  # of the largest id, whose place a value takes
-    assert max(told.grid_error, told.modified_grid_error) <= last_place < 1e-6
-    assert told.distance == pytest.approx(told.constant_distance, abs=d * n * last_place)
+    certificate = built.certificate
+    assert certificate.blocks == certificate.formula_blocks == len(built.blocks)
+    assert certificate.contextual
+    last_place = 2.0 ** (certificate.bits - 53) / cells  # of the largest id, whose place a value takes
+    assert max(certificate.grid_error, certificate.modified_grid_error) <= last_place < 1e-6
+    assert certificate.distance == pytest.approx(certificate.constant_distance, abs=d * n * last_place)
     x = np.random.default_rng(3).random((100, d, n))
     assert np.abs(built.stages.modified(x) - built.stages.constant(x)).max() <= last_place
     assert np.array_equal(built(x), built.stages.modified(x))
@@ -87,7 +87,7 @@ def test_the_distance_falls_with_the_cells(name: str) -> None:
     apart = [approximate(name, 1, 2, 1 / cells, positions=True, samples=2000).certificate for cells in (2, 4, 8)]
     for coarse, fine in itertools.pairwise(apart):
         assert fine.distance + fine.distance_error < coarse.distance - coarse.distance_error
-    assert all(told.tail < 1e-5 for told in apart)
+    assert all(certificate.tail < 1e-5 for certificate in apart)
 
 
 @pytest.mark.parametrize(("name", "d", "n", "cells"), [("mix", 2, 2, 4), ("sort", 1, 2, 8), ("shift", 1, 3, 4)])
@@ -223,22 +223,22 @@ def test_a_function_that_works_in_place_is_measured_right() -> None:
         x *= 0.5
         return x
 
-    told = approximate(halve, 1, 2, 1 / 8, positions=True).certificate
-    assert told.distance == approximate(lambda x: x * 0.5, 1, 2, 1 / 8, positions=True).certificate.distance
-    assert told.function == "halve"
+    certificate = approximate(halve, 1, 2, 1 / 8, positions=True).certificate
+    assert certificate.distance == approximate(lambda x: x * 0.5, 1, 2, 1 / 8, positions=True).certificate.distance
+    assert certificate.function == "halve"
 
 
 @pytest.mark.parametrize("scale", [3e15, -3e15, 1e20])
 def test_values_that_float64_does_not_hold_beside_ids_are_refused(scale: float) -> None:
-    with pytest.raises(InputError, match="too large to be told from ids"):
+    with pytest.raises(InputError, match="too large to be distinguished from ids"):
         approximate(lambda x: scale * np.sqrt(x), 2, 2, 1 / 4, positions=True)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, -1e6])
 def test_values_of_any_reasonable_size_are_exact(scale: float) -> None:
-    told = approximate(lambda x: scale * np.sqrt(x), 1, 2, 1 / 4, positions=True, samples=100).certificate
-    assert told.holds
-    assert told.grid_error <= 1e-6
+    certificate = approximate(lambda x: scale * np.sqrt(x), 1, 2, 1 / 4, positions=True, samples=100).certificate
+    assert certificate.holds
+    assert certificate.grid_error <= 1e-6
 
 
 @pytest.mark.parametrize("delta", [0.3, 1.0, 0.0, -0.5, math.nan, 1 / 3])
@@ -316,7 +316,7 @@ def test_wrong_arguments_are_named(changed: dict[str, object], message: str) -> 
         approximate("sort", **({"d": 1, "n": 2, "delta": 1 / 4} | changed))  # type: ignore[arg-type]
 
 
-def test_a_number_of_blocks_that_nobody_can_read_is_told_by_its_size() -> None:
+def test_a_number_of_blocks_that_nobody_can_read_is_given_by_its_size() -> None:
     assert "about 10^4" in str(plan(64, 64, 1 / 16, positions=True).refusal)
 
 
@@ -343,9 +343,9 @@ def test_a_mapping_that_is_not_contextual_is_told(monkeypatch: pytest.MonkeyPatc
         return selective_shifts(grid)[:0]
 
     monkeypatch.setattr("glassformer.compiler.constructions.universal.proof.selective_shifts", useless)
-    told = approximate("sort", 1, 2, 1 / 4, samples=10).certificate
-    assert not told.contextual
-    assert not told.holds
+    certificate = approximate("sort", 1, 2, 1 / 4, samples=10).certificate
+    assert not certificate.contextual
+    assert not certificate.holds
 
 
 def test_entries_far_outside_are_refused() -> None:

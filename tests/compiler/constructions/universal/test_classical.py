@@ -13,7 +13,7 @@ def test_more_hidden_units_come_closer(name: str) -> None:
     assert many.distance + many.distance_error < few.distance / 3
 
 
-def test_the_error_told_is_that_of_the_network() -> None:
+def test_the_error_given_is_that_of_the_network() -> None:
     fitted = one_hidden_layer(lambda x: x**2, 2, 2, 30)
     again = distance(lambda x: x**2, fitted, 2, 2, 2.0, 2000, seed=7)
     assert abs(again.value - fitted.distance) < 2 * (again.error + fitted.distance_error)
