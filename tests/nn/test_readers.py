@@ -12,7 +12,7 @@ from glassformer.documents.lineage.family import READERS
 from glassformer.errors import InputError
 from glassformer.nn import files
 from glassformer.nn.readers import LSTMN, EncoderDecoder, ReaderConfig
-from glassformer.nn.scores import Told
+from glassformer.nn.scores import auxiliary_losses
 from glassformer.training import Architecture, Settings, train
 from glassformer.training.transductions import Transduction
 
@@ -137,11 +137,13 @@ def test_an_alignment_says_where_each_answer_looked(name: str) -> None:
 
 
 @pytest.mark.parametrize("by_steps", [False, True])
-def test_choices_are_told_with_the_places_they_were_made_at(by_steps: bool) -> None:
-    model, told = made(score="hard", feeding=by_steps), Told(torch.Generator().manual_seed(0))
-    model.read(TOKENS, told)
-    assert told.reach == ("onward" if by_steps else "here")
-    assert [(reach, choice.shape) for reach, choice in told.choices] == [(told.reach, (3, ANSWER))]
+def test_choices_are_collected_with_the_places_that_they_matter_for(by_steps: bool) -> None:
+    model = made(score="hard", feeding=by_steps)
+    with auxiliary_losses(model, torch.Generator().manual_seed(0)) as auxiliary:
+        model.read(TOKENS)
+    (((_, reach), runs),) = auxiliary.choices.items()
+    assert reach == ("onward" if by_steps else "here")
+    assert [choice.shape for choice in runs] == ([(3, 1)] * ANSWER if by_steps else [(3, ANSWER)])
 
 
 def test_it_is_saved_and_opened_as_it_was(tmp_path: Path) -> None:

@@ -134,8 +134,9 @@ def test_a_filter_keeps_only_what_it_names() -> None:
     assert not model.trace(TOKENS).logits.requires_grad
 
 
-def test_patterns_are_written_down_only_while_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_are_materialised_only_for_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     model = made(BASE)
+    assert set(model.hook_names).isdisjoint(model.hooks_on_request)  # recorded once, in runs of their own
     calls = []
     fused = torch.nn.functional.scaled_dot_product_attention
 

@@ -11,7 +11,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.errors import InputError, whole_number
-from glassformer.nn.scores import Told
 
 
 class Recurrent(nn.Module):
@@ -56,7 +55,7 @@ class LSTMConfig:
         try:
             return cls(**values)
         except TypeError as error:
-            raise InputError(f"these are not the sizes of an LSTM: {error}") from None
+            raise InputError("nn.lstm_config", why=str(error)) from None
 
 
 class LSTM(nn.Module):
@@ -74,7 +73,7 @@ class LSTM(nn.Module):
         logits: Tensor = self.unembed(self.read(tokens))
         return logits
 
-    def read(self, tokens: Int[Tensor, "batch pos"], told: Told | None = None) -> Float[Tensor, "batch pos hidden"]:
-        """The states that the logits are read off; an LSTM has nothing else to tell."""
+    def read(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos hidden"]:
+        """The states that the logits are read off."""
         states: Tensor = self.lstm(self.embed(tokens))[0]
         return states

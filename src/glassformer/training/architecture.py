@@ -93,7 +93,7 @@ class Architecture:
             made = Translator(self.translator(task)) if translates else Transformer(self.config(task))  # type: ignore[arg-type]
             if self.start == "kept":
                 for part in (made.encoder, made.decoder) if isinstance(made, Translator) else (made,):
-                    part.initialise(keeping=True)
+                    part.initialise(fan_in=True)
             return made
 
     def config(self, task: Task) -> Config:

@@ -38,7 +38,7 @@ from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.nn import Transformer, files
 from glassformer.nn.config import ADDED_POSITIONS
 from glassformer.nn.files import Model
-from glassformer.nn.scores import Told
+from glassformer.nn.scores import auxiliary_losses
 from glassformer.training.architecture import Architecture
 from glassformer.training.batch import NOT_ASKED, Batch
 from glassformer.training.evaluation import Score, evaluate
@@ -254,20 +254,19 @@ class _Run:
         self.step += 1
 
     def loss_of(self, batch: Batch, rng: np.random.Generator) -> Float[Tensor, ""]:
-        """The mean cross-entropy where something is asked, and what scores have to add."""
-        told = Told(torch.Generator().manual_seed((self.settings.seed * 2**32 + self.step) % 2**63))
-        if self.settings.shifted and isinstance(self.model, Transformer):
-            room = self.model.config.context - batch.tokens.shape[1]
-            vectors = self.model.read(batch.tokens, first=int(rng.integers(0, room + 1)), told=told)
-        else:
-            vectors = self.model.read(batch.tokens, told=told)
+        """The mean cross-entropy where something is asked, and what attention scores add to it."""
+        chance = torch.Generator().manual_seed((self.settings.seed * 2**32 + self.step) % 2**63)
+        with auxiliary_losses(self.model, chance) as auxiliary:
+            if self.settings.shifted and isinstance(self.model, Transformer):
+                room = self.model.config.context - batch.tokens.shape[1]
+                vectors = self.model.read(batch.tokens, first=int(rng.integers(0, room + 1)))
+            else:
+                vectors = self.model.read(batch.tokens)
         asked = batch.targets != NOT_ASKED
         logits = self.model.unembed(vectors[asked][None])[0]
         losses = F.cross_entropy(logits, batch.targets[asked], reduction="none")
-        mean = losses.sum() / max(len(logits), 1)
-        if not told.says_something:
-            return mean
-        return mean + told.loss(torch.zeros_like(vectors[..., 0]).masked_scatter(asked, losses), len(losses))
+        placed = torch.zeros_like(vectors[..., 0]).masked_scatter(asked, losses)
+        return losses.sum() / max(len(logits), 1) + auxiliary.total(placed, len(losses))
 
     def where_it_went_wrong(self, batch: Batch) -> str:
         """The step, and the first part of the model that holds a number that is none."""
