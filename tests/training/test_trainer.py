@@ -19,14 +19,14 @@ from glassformer.training import (
     Architecture,
     DivergedError,
     FlipFlopLanguage,
-    Following,
     Settings,
+    StateTracking,
     cluster,
     evaluate,
     train,
 )
 
-TASK = Following(zoo.flipflop(), 12)
+TASK = StateTracking(zoo.flipflop(), 12)
 SMALL = Architecture(layers=1, width=16, heads=2)
 QUICK = Settings(steps=30, batch=16, evaluate_every=10, evaluation_words=32)
 
@@ -40,12 +40,12 @@ def same(one: torch.nn.Module, other: torch.nn.Module) -> bool:
     ("task", "architecture", "steps"),
     [
         (TASK, Architecture(layers=1, width=32), 250),
-        (Following(zoo.parity(), 12), Architecture(kind="lstm", layers=1, width=64), 300),
-        (Following(zoo.parity(), 8, scratchpad=True), Architecture(layers=2, width=32, positions="alibi"), 250),
+        (StateTracking(zoo.parity(), 12), Architecture(kind="lstm", layers=1, width=64), 300),
+        (StateTracking(zoo.parity(), 8, scratchpad=True), Architecture(layers=2, width=32, positions="alibi"), 250),
     ],
 )
 @pytest.mark.usefixtures("types_unchecked")
-def test_easy_tasks_are_learned(task: Following, architecture: Architecture, steps: int) -> None:
+def test_easy_tasks_are_learned(task: StateTracking, architecture: Architecture, steps: int) -> None:
     trained = train(task, architecture, replace(QUICK, steps=steps, batch=64, learning_rate=3e-3, evaluate_every=steps))
     assert trained.score.accuracy > 0.97
     assert trained.steps == steps
@@ -208,8 +208,8 @@ def test_words_are_not_shifted_where_that_changes_nothing(architecture: Architec
         train(TASK, architecture, replace(QUICK, shifted=True))
 
 
-@pytest.mark.parametrize("task", [TASK, Following(zoo.parity(), 5, scratchpad=True)])
-def test_shifted_words_have_twice_the_room(task: Following) -> None:
+@pytest.mark.parametrize("task", [TASK, StateTracking(zoo.parity(), 5, scratchpad=True)])
+def test_shifted_words_have_twice_the_room(task: StateTracking) -> None:
     trained = train(task, SMALL, replace(QUICK, steps=2, shifted=True))
     assert isinstance(trained.model, Transformer)
     assert trained.model.config.context == 2 * task.context

@@ -23,7 +23,7 @@ from glassformer.instruments.sites import Site
 from glassformer.instruments.steps import at_temperature
 from glassformer.nn import Config, Transformer
 from glassformer.nn.trace import NO_HOOKS
-from glassformer.training import Architecture, Following, Settings, train
+from glassformer.training import Architecture, Settings, StateTracking, train
 from glassformer.training.ensemble import Toy
 from glassformer.training.ensemble import train as train_toys
 from glassformer.training.facts import learn, make_world
@@ -37,7 +37,7 @@ def letters_of_a_counter() -> tuple[str, bool]:
     found = []
     for seed in range(2):
         trained = train(
-            Following(machine, 12), Architecture(layers=2, width=32, heads=2), Settings(steps=400, seed=seed)
+            StateTracking(machine, 12), Architecture(layers=2, width=32, heads=2), Settings(steps=400, seed=seed)
         )
         assert isinstance(trained.model, Transformer)
         vectors = torch.nn.functional.normalize(trained.model.embed.W_E.detach()[:4])
