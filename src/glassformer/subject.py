@@ -264,6 +264,6 @@ def _by_name(word: list[str], names: tuple[str, ...]) -> list[int]:
 
 def _near(name: str, names: tuple[str, ...]) -> str:
     """Names that are like one; where none is, some of all."""
-    if near := nearest(name, names, alike=0.5):
+    if near := nearest(name, names, similarity=0.5):
         return f"near it are {', '.join(near)}"
     return f"there are {', '.join(names[:12])}{' …' * (len(names) > 12)}"

@@ -309,7 +309,7 @@ def test_a_choice_is_charged_what_was_lost_beyond_the_mean_of_the_others(reach: 
     losses[:, 0] = 0  # where nothing is asked
     penalties = [torch.tensor(0.5), torch.tensor(0.25)]
     runs = [[chosen], list(chosen.split(1, dim=1))]  # by two parts: at once, and step by step
-    choices = {(nn.Identity(), reach): each for each in runs}
+    choices: dict[tuple[nn.Module, Reach], list[Tensor]] = {(nn.Identity(), reach): each for each in runs}
     auxiliary = AuxiliaryLoss(torch.Generator(), penalties, choices)
     expected = 0.75
     for b, t in itertools.product(range(3), range(2)):

@@ -113,7 +113,7 @@ def test_worlds_and_places_that_do_not_exist_are_named(world: World) -> None:
         make_world(401)
     with pytest.raises(InputError, match="knows no fact 'Jordan Michael plays'; it knows 'Michael Jordan plays'"):
         world.fact("Jordan Michael plays")
-    with pytest.raises(InputError, match="planted at .*subject.*relation, not at 'verb'"):
+    with pytest.raises(InputError, match=r"planted at .*subject.*relation, not at 'verb'"):
         planted(world, "verb")
     with pytest.raises(InputError, match="does not know"):
         study(Transformer(planted(world, "relation").config), world)

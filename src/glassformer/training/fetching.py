@@ -68,7 +68,7 @@ def check(name: str) -> dict[str, Any]:
     """What is known about a corpus in the cache, after a look at its checksum."""
     _source(name)
     try:
-        about = json.loads(about_of(name).read_text(encoding="utf-8"))
+        about: dict[str, Any] = json.loads(about_of(name).read_text(encoding="utf-8"))
         text = place_of(name).read_bytes()
     except FileNotFoundError:
         raise InputError("fetching.not_here", name=name) from None
