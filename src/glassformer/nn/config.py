@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 
 from glassformer.errors import InputError, finite_number
 from glassformer.messages import listed
@@ -27,6 +27,27 @@ ADDED_POSITIONS: Final = ("learned", "sinusoidal", "dyadic", "table")
 
 LARGEST_TABLE: Final = 2**26
 """Numbers in a table of positions; a config that asks for more is a mistake."""
+
+
+class PlainConfig:
+    """A frozen dataclass that is written as plain values, and read back."""
+
+    parts: ClassVar[Mapping[str, type[Any]]] = {}
+    """The fields that are dataclasses, or tuples of them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # every config is a dataclass
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The config that `to_json` wrote; unknown or missing keys are named."""
+        try:
+            return _from_keys(cls, values)
+        except (TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError("nn.config_value", why=str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -65,8 +86,10 @@ class BlockShape:
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(PlainConfig):
     """A Transformer's shape. `blocks` may differ from layer to layer; `Config.uniform` has uniform ones."""
+
+    parts: ClassVar = {"blocks": BlockShape, "pieces": PiecewiseLinear}
 
     vocab: int
     outputs: int
@@ -122,14 +145,10 @@ class Config:
         for name in ("vocab", "outputs", "context", "width"):
             if not _is_whole(getattr(self, name), at_least=1):
                 raise InputError("nn.at_least_1", name=name, value=getattr(self, name))
-        for name in ("causal", "scaled", "gated", "parallel", "embed_norm", "head"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError("nn.true_or_false", name=name, value=getattr(self, name))
+        check_flags(self, "causal", "scaled", "gated", "parallel", "embed_norm", "head")
         if self.positions in ADDED_POSITIONS and self.context * self.width > LARGEST_TABLE:
             raise InputError("nn.table_too_large", context=self.context, width=self.width)
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise InputError("nn.one_of", name=name, choices=choices, value=getattr(self, name))
+        check_choices(self, _CHOICES)
         if (self.activation == "piecewise") != (self.pieces is not None):
             raise InputError("nn.piecewise")
         plain = self.score == "dot" and self.window == "global"
@@ -157,24 +176,6 @@ class Config:
         """Whether the stream is, everywhere, the sum of what was written into it."""
         return self.skip == "residual" and not self.embed_norm and (self.norm == "none" or self.norm_place == "pre")
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Config:
-        """The config that `to_json` wrote; unknown or missing keys are named."""
-        try:
-            values = dict(values)
-            values["blocks"] = tuple(_from_keys(BlockShape, shape) for shape in values.get("blocks", ()))
-            if values.get("pieces") is not None:
-                values["pieces"] = _from_keys(PiecewiseLinear, values["pieces"])
-            return _from_keys(cls, values)
-        except (TypeError, AttributeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError("nn.config_value", why=str(error)) from None
-
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "attention": get_args(AttentionKind),
@@ -188,16 +189,30 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+def check_flags(config: object, *names: str) -> None:
+    """These fields are true or false."""
+    for name in names:
+        if not isinstance(getattr(config, name), bool):
+            raise InputError("nn.true_or_false", name=name, value=getattr(config, name))
+
+
+def check_choices(config: object, choices: Mapping[str, Sequence[str]]) -> None:
+    """Each of these fields is one of its choices."""
+    for name, possible in choices.items():
+        if getattr(config, name) not in possible:
+            raise InputError("nn.one_of", name=name, choices=possible, value=getattr(config, name))
+
+
 def _is_whole(value: object, at_least: int) -> bool:
     return type(value) is int and value >= at_least
 
 
-Made = TypeVar("Made", bound=Config | BlockShape | PiecewiseLinear)
+Made = TypeVar("Made")
 
 
 def _from_keys(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """A dataclass from a mapping, with lists as tuples; a key that does not belong is named."""
-    known = {field.name: field.default is MISSING for field in fields(kind)}
+    known = {field.name: field.default is MISSING for field in fields(kind)}  # type: ignore[arg-type]
     for key in values:
         if key not in known:
             if near := difflib.get_close_matches(key, known, n=1):
@@ -206,5 +221,11 @@ def _from_keys(kind: type[Made], values: Mapping[str, Any]) -> Made:
     missing = [key for key, required in known.items() if required and key not in values]
     if missing:
         raise InputError("nn.config_lacks", missing=listed(missing))
-    plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    return kind(**plain)
+    parts = getattr(kind, "parts", {})
+    return kind(**{key: _from_plain(value, parts.get(key)) for key, value in values.items()})
+
+
+def _from_plain(value: Any, part: type[Any] | None) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(_from_plain(each, part) for each in value)
+    return value if part is None or value is None else _from_keys(part, value)

@@ -6,9 +6,8 @@ have at the same place, then what there is of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.errors import InputError, whole_number
+from glassformer.nn.config import PlainConfig, check_choices, check_flags
 from glassformer.nn.scores import Additive, Dot, Environment, General, MultiHead, Sizes, Weights, part
 
 Tokens: TypeAlias = Int[Tensor, "batch pos"]
@@ -31,7 +31,7 @@ NONE: Final = "none"
 
 
 @dataclass(frozen=True)
-class ReaderConfig:
+class ReaderConfig(PlainConfig):
     """What an encoder and decoder are made of."""
 
     vocab: int
@@ -59,12 +59,8 @@ class ReaderConfig:
         whole_number(self.separator, "nn.separator", least=0)
         if self.groups is not None:
             whole_number(self.groups, "nn.group_count", least=1)
-        for name in ("feeding", "intra"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError("nn.true_or_false", name=name, value=getattr(self, name))
-        for name, choices in (("cell", CELLS), ("place", PLACES)):
-            if getattr(self, name) not in choices:
-                raise InputError("nn.one_of", name=name, choices=choices, value=getattr(self, name))
+        check_flags(self, "feeding", "intra")
+        check_choices(self, {"cell": CELLS, "place": PLACES})
         if self.width % self.heads:
             raise InputError("nn.width_by_heads", width=self.width, heads=self.heads)
         if self.place == "before" and self.score == NONE:
@@ -74,18 +70,6 @@ class ReaderConfig:
     def by_steps(self) -> bool:
         """Whether a step needs what was read in the one before, so that steps cannot be done together."""
         return self.place == "before" or self.feeding
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> ReaderConfig:
-        """The config that `to_json` wrote."""
-        try:
-            return cls(**values)
-        except TypeError as error:
-            raise InputError("nn.reader_config", why=str(error)) from None
 
 
 def attention(config: ReaderConfig) -> Dot | MultiHead:

@@ -8,23 +8,24 @@ the position behind the longest source, so that its nth token is at the same dis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import nn
 
 from glassformer.errors import InputError, whole_number
 from glassformer.nn.attention import Residual
-from glassformer.nn.config import Config
+from glassformer.nn.config import Config, PlainConfig
 from glassformer.nn.readers import parted
 from glassformer.nn.transformer import Logits, Tokens, Transformer, Unembed
 
 
 @dataclass(frozen=True)
-class TranslatorConfig:
+class TranslatorConfig(PlainConfig):
     """The shapes of both, and the token that ends a source."""
+
+    parts: ClassVar = {"encoder": Config, "decoder": Config}
 
     encoder: Config
     decoder: Config
@@ -34,23 +35,6 @@ class TranslatorConfig:
         whole_number(self.separator, "nn.separator", least=0)
         if self.encoder.outputs != self.decoder.width:
             raise InputError("nn.decoder_width", width=self.decoder.width, outputs=self.encoder.outputs)
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return {
-            "encoder": self.encoder.to_json(),
-            "decoder": self.decoder.to_json(),
-            "separator": self.separator,
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> TranslatorConfig:
-        """The config that `to_json` wrote."""
-        try:
-            encoder, decoder = (Config.from_json(values[name]) for name in ("encoder", "decoder"))
-            return cls(encoder, decoder, values["separator"])
-        except (TypeError, KeyError) as error:
-            raise InputError("nn.translator_config", why=str(error)) from None
 
 
 def reader_of(model: nn.Module, source: str) -> Transformer:

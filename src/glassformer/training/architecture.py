@@ -96,27 +96,22 @@ class Architecture:
                     part.initialise(fan_in=True)
             return made
 
+    def sizes(self, task: Task) -> dict[str, Any]:
+        """What a task asks of every model."""
+        return {"vocab": task.vocab, "outputs": task.outputs, "context": max(task.context, self.context or 0)}
+
     def config(self, task: Task) -> Config:
         """The shape of a Transformer for a task."""
-        context = max(task.context, self.context or 0)
+        same = ("layers", "width", "groups", "mlp", "positions", "norm", "norm_place", "skip", "window")
+        scaled = self.score in (None, "scaled dot")
         return Config.uniform(
-            vocab=task.vocab,
-            outputs=task.outputs,
-            context=context,
-            layers=self.layers,
-            width=self.width,
+            **self.sizes(task),
+            **{name: getattr(self, name) for name in same},
             heads=self.heads or USUAL_HEADS,
-            groups=self.groups,
-            mlp=self.mlp,
-            positions=self.positions,
             causal=not isinstance(task, Reading) or task.causal,
-            norm=self.norm,
-            norm_place=self.norm_place,
             activation="gelu",
-            skip=self.skip,
-            score="dot" if self.score in (None, "scaled dot") else self.score,
-            scaled=self.score in (None, "scaled dot"),
-            window=self.window,
+            score="dot" if scaled else self.score,
+            scaled=scaled,
         )
 
     def reader(self, task: Task) -> ReaderConfig:
@@ -125,19 +120,11 @@ class Architecture:
         if not isinstance(task, Transduction) and not translates:
             raise InputError("training.no_sequence_task")
         return ReaderConfig(
-            vocab=task.vocab,
-            outputs=task.outputs,
-            context=max(task.context, self.context or 0),
+            **self.sizes(task),
+            **{name: getattr(self, name) for name in ("width", "window", "groups", *RECURRENT)},
             separator=task.separator if isinstance(task, Transduction) else END,
-            width=self.width,
             score=self.score or "additive",
-            window=self.window,
             heads=self.heads or 1,
-            groups=self.groups,
-            cell=self.cell,
-            place=self.place,
-            feeding=self.feeding,
-            intra=self.intra,
         )
 
     def translator(self, task: Reading) -> TranslatorConfig:

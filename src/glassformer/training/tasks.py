@@ -18,6 +18,7 @@ from jaxtyping import Integer
 
 from glassformer.automata import Machine, formats
 from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.nn.config import check_flags
 from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.objectives import Reading
 from glassformer.training.transductions import Transduction
@@ -68,8 +69,7 @@ class StateTracking:
             raise InputError("tasks.question", questions=[*QUESTIONS], question=self.predict)
         if not 0 < finite_number(self.reveal, "tasks.reveal", least=0) <= 1:
             raise InputError("tasks.reveal_range", value=self.reveal)
-        if not isinstance(self.scratchpad, bool):
-            raise InputError("nn.true_or_false", name="scratchpad", value=self.scratchpad)
+        check_flags(self, "scratchpad")
         if self.scratchpad and (self.predict != "state" or self.reveal < 1):
             raise InputError("tasks.scratchpad")
         if self.letters is not None:

@@ -37,7 +37,7 @@ from glassformer.automata import formats
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.messages import Message, listed
 from glassformer.nn import Transformer, files
-from glassformer.nn.config import ADDED_POSITIONS
+from glassformer.nn.config import ADDED_POSITIONS, check_flags
 from glassformer.nn.files import Model
 from glassformer.nn.scores import auxiliary_losses
 from glassformer.training.architecture import Architecture
@@ -97,8 +97,7 @@ class Settings:
         for name in ("learning_rate", "clip"):
             if not getattr(self, name) > 0:
                 raise InputError("training.above_0", name=name.replace("_", " "), value=getattr(self, name))
-        if not isinstance(self.shifted, bool):
-            raise InputError("nn.true_or_false", name="shifted", value=self.shifted)
+        check_flags(self, "shifted")
 
     def rate(self, step: int) -> float:
         """Linear warm-up, then a cosine down to a tenth."""

@@ -24,24 +24,18 @@ LONGEST: Final = 2**12
 Rows: TypeAlias = Int[np.ndarray, "_ _"]
 Drawn: TypeAlias = tuple[Rows, Rows | None, Rows]
 """Sources, prompts if they are no start tokens, and answers."""
+Draw: TypeAlias = Callable[[np.random.Generator, int, int, int, int | None], Drawn]
+"""So many sources of a length, of so many letters; of recall, with a distance."""
 
 
-def copied(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
-    """The same again."""
-    source = rng.integers(0, letters, (rows, length))
-    return source, None, source
+def changed(change: Callable[[Rows], Rows]) -> Draw:
+    """Random letters, and what a function makes of them."""
 
+    def drawn(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
+        source = rng.integers(0, letters, (rows, length))
+        return source, None, change(source)
 
-def reversed_(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
-    """Backwards."""
-    source = rng.integers(0, letters, (rows, length))
-    return source, None, source[:, ::-1]
-
-
-def sorted_(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
-    """In order."""
-    source = rng.integers(0, letters, (rows, length))
-    return source, None, np.sort(source, axis=1)
+    return drawn
 
 
 def recalled(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
@@ -115,10 +109,10 @@ def in_characters(texts: list[str], length: int) -> Rows:
     return np.array([[CHARACTERS.index(each) for each in text.ljust(length)] for text in texts])
 
 
-TRANSDUCTIONS: Final[dict[str, Callable[[np.random.Generator, int, int, int, int | None], Drawn]]] = {
-    "copy": copied,
-    "reverse": reversed_,
-    "sort": sorted_,
+TRANSDUCTIONS: Final[dict[str, Draw]] = {
+    "copy": changed(np.copy),
+    "reverse": changed(np.fliplr),
+    "sort": changed(np.sort),
     "recall": recalled,
     "fetch": fetched,
     "dates": dates,
