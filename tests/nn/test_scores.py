@@ -263,8 +263,8 @@ def test_heads_of_a_group_share_keys_and_values(groups: int, name: str) -> None:
     _, read = literal(module.inner, name, "global", (q, k, v), Environment())
     found = module(*x, Environment())
     for b, t in itertools.product(range(BATCH), range(QUERIES)):
-        said = [through(read[b, h, t].tolist(), module.W_O[h].tolist()) for h in range(heads)]
-        assert found[b, 0, t].tolist() == pytest.approx([sum(column) for column in zip(*said, strict=True)])
+        outputs = [through(read[b, h, t].tolist(), module.W_O[h].tolist()) for h in range(heads)]
+        assert found[b, 0, t].tolist() == pytest.approx([sum(column) for column in zip(*outputs, strict=True)])
     for gradient in torch.autograd.grad(found.square().sum(), list(module.parameters())):
         check_reached(gradient)
 

@@ -56,8 +56,8 @@ def test_labels_are_asked_for_instead_of_states() -> None:
 )
 def test_something_about_the_state_is_asked_for(spec: str, question: str, answers: dict[str, str]) -> None:
     task = StateTracking(machine(spec), 6, predict=question)
-    told = dict(zip(task.machine.states, (task.answers[i] for i in task.answer_of), strict=True))
-    assert {state: told[state] for state in answers} == answers
+    found = dict(zip(task.machine.states, (task.answers[i] for i in task.answer_of), strict=True))
+    assert {state: found[state] for state in answers} == answers
 
 
 @pytest.mark.parametrize(

@@ -161,9 +161,9 @@ def test_a_checkpoint_with_a_damaged_header_is_refused(tmp_path: Path, spoil: di
     train(TASK, SMALL, QUICK, tmp_path / "run")
     path = tmp_path / "run" / "checkpoint.safetensors"
     with safetensors.safe_open(path, framework="pt") as file:
-        told = json.loads(file.metadata()["run"])
+        progress = json.loads(file.metadata()["run"])
     tensors = safetensors.torch.load_file(path)
-    metadata = {"run": json.dumps(told | spoil)} if spoil else {"other": "thing"}
+    metadata = {"run": json.dumps(progress | spoil)} if spoil else {"other": "thing"}
     safetensors.torch.save_file(tensors, path, metadata=metadata)
     with pytest.raises(InputError, match="is not a checkpoint of this run"):
         train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
@@ -185,9 +185,9 @@ def test_a_finished_run_that_is_resumed_says_the_same(tmp_path: Path) -> None:
 
 def test_a_run_from_before_a_setting_was_there_is_taken_to_have_its_usual_value(tmp_path: Path) -> None:
     train(TASK, SMALL, QUICK, tmp_path / "run")
-    told = json.loads((tmp_path / "run" / "run.json").read_text())
-    del told["architecture"]["norm_place"]
-    (tmp_path / "run" / "run.json").write_text(json.dumps(told))
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    del run["architecture"]["norm_place"]
+    (tmp_path / "run" / "run.json").write_text(json.dumps(run))
     train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
     with pytest.raises(InputError, match="another norm_place"):
         train(TASK, replace(SMALL, norm_place="post"), QUICK, tmp_path / "run", resume=True)

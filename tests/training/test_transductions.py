@@ -73,7 +73,7 @@ def test_dates_are_written_in_all_ways_and_mean_the_same() -> None:
     assert seen == set(range(len(FORMATS)))
 
 
-def test_a_task_is_told_in_plain_values_and_its_context_holds_the_longest() -> None:
+def test_a_task_is_written_in_plain_values_and_its_context_holds_the_longest() -> None:
     for name in TRANSDUCTIONS:
         task = task_of({"sequence": name, "length": 4, "shortest": 2})
         assert task_of(task_to_json(task)["transduction"]) == task

@@ -24,7 +24,7 @@ PerHead: TypeAlias = Float[Tensor, "batch pos head head_width"]
 HeadFirst: TypeAlias = Float[Tensor, "batch head pos head_width"]
 PerHeadInput: TypeAlias = Float[Tensor, "batch pos head width"]
 """What a head's queries, keys or values are made of: the residual stream, unless a hook gives a head another."""
-Inputs: TypeAlias = Residual | tuple[PerHeadInput, PerHeadInput, PerHeadInput]
+AttentionInput: TypeAlias = Residual | tuple[PerHeadInput, PerHeadInput, PerHeadInput]
 Pattern: TypeAlias = Float[Tensor, "batch head query key"]
 
 
@@ -49,7 +49,7 @@ class Attention(nn.Module):
         plain = config.score == "dot" and config.window == "global"
         self.score = None if plain else part(named, Sizes(heads, head_width, config.context), config.window)
 
-    def forward(self, x: Inputs, hooks: HookContext) -> Residual:
+    def forward(self, x: AttentionInput, hooks: HookContext) -> Residual:
         """What each position reads, summed over heads."""
         q, k, v = self.project(x) if isinstance(x, Tensor) else self.project_per_head(*x)
         q, k, v = hooks("hook_q", q), hooks("hook_k", k), hooks("hook_v", v)

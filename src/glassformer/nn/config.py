@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, ClassVar, Final, Literal, Self, TypeVar, get_args
+from typing import Any, ClassVar, Final, Literal, TypeVar, get_args
 
 from glassformer.errors import InputError, finite_number
 from glassformer.messages import listed
@@ -29,10 +29,13 @@ LARGEST_TABLE: Final = 2**26
 """Numbers in a table of positions; a config that asks for more is a mistake."""
 
 
+Made = TypeVar("Made")
+
+
 class PlainConfig:
     """A frozen dataclass that is written as plain values, and read back."""
 
-    parts: ClassVar[Mapping[str, type[Any]]] = {}
+    nested: ClassVar[Mapping[str, type[Any]]] = {}
     """The fields that are dataclasses, or tuples of them."""
 
     def to_json(self) -> dict[str, Any]:
@@ -40,10 +43,10 @@ class PlainConfig:
         return asdict(self)  # type: ignore[call-overload, no-any-return]  # every config is a dataclass
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls: type[Made], values: Mapping[str, Any]) -> Made:
         """The config that `to_json` wrote; unknown or missing keys are named."""
         try:
-            return _from_keys(cls, values)
+            return _from_keys(cls, dict(values))
         except (TypeError, AttributeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
@@ -89,7 +92,7 @@ class BlockShape:
 class Config(PlainConfig):
     """A Transformer's shape. `blocks` may differ from layer to layer; `Config.uniform` has uniform ones."""
 
-    parts: ClassVar = {"blocks": BlockShape, "pieces": PiecewiseLinear}
+    nested: ClassVar = {"blocks": BlockShape, "pieces": PiecewiseLinear}
 
     vocab: int
     outputs: int
@@ -207,9 +210,6 @@ def _is_whole(value: object, at_least: int) -> bool:
     return type(value) is int and value >= at_least
 
 
-Made = TypeVar("Made")
-
-
 def _from_keys(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """A dataclass from a mapping, with lists as tuples; a key that does not belong is named."""
     known = {field.name: field.default is MISSING for field in fields(kind)}  # type: ignore[arg-type]
@@ -221,8 +221,8 @@ def _from_keys(kind: type[Made], values: Mapping[str, Any]) -> Made:
     missing = [key for key, required in known.items() if required and key not in values]
     if missing:
         raise InputError("nn.config_lacks", missing=listed(missing))
-    parts = getattr(kind, "parts", {})
-    return kind(**{key: _from_plain(value, parts.get(key)) for key, value in values.items()})
+    nested = getattr(kind, "nested", {})
+    return kind(**{key: _from_plain(value, nested.get(key)) for key, value in values.items()})
 
 
 def _from_plain(value: Any, part: type[Any] | None) -> Any:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from glassformer.errors import InputError
 from glassformer.nn import positions
-from glassformer.nn.attention import Attention, Inputs, Residual, affine
+from glassformer.nn.attention import Attention, AttentionInput, Residual, affine
 from glassformer.nn.config import ADDED_POSITIONS, BlockShape, Config
 from glassformer.nn.trace import (
     NO_HOOKS,
@@ -219,7 +219,7 @@ class Block(nn.Module):
             return mixed
         return x + added if self.skips else added
 
-    def read_by_heads(self, x: Residual, hooks: HookContext) -> Inputs:
+    def read_by_heads(self, x: Residual, hooks: HookContext) -> AttentionInput:
         """The stream as attention reads it: once for each head's query, key and value if a hook is there."""
         norm = self.ln1 if self.ln1 and self.pre else None
         names = [f"hook_{part}_input" for part in "qkv"]

@@ -25,7 +25,7 @@ from glassformer.nn.transformer import Logits, Tokens, Transformer, Unembed
 class TranslatorConfig(PlainConfig):
     """The shapes of both, and the token that ends a source."""
 
-    parts: ClassVar = {"encoder": Config, "decoder": Config}
+    nested: ClassVar = {"encoder": Config, "decoder": Config}
 
     encoder: Config
     decoder: Config

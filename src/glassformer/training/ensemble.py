@@ -25,7 +25,7 @@ MOST_NUMBERS: Final = 2**29
 NEVER: Final = 1e12
 """Instead of 1 / (1 − S) for features that are not there."""
 
-Weights: TypeAlias = Float[Tensor, "toy hidden feature"]
+ToyWeights: TypeAlias = Float[Tensor, "toy hidden feature"]
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class _Batch:
 
     def __init__(self, toys: Sequence[Toy], seeds: Sequence[int]) -> None:
         features, hidden = max(toy.features for toy in toys), max(toy.hidden for toy in toys)
-        self.W: Weights = torch.zeros(len(toys), hidden, features)
+        self.W: ToyWeights = torch.zeros(len(toys), hidden, features)
         self.b = torch.zeros(len(toys), features, 1)
         self.importance = torch.zeros(len(toys), features, 1)
         self.inverse_density = torch.full((len(toys), features, 1), NEVER)
