@@ -19,17 +19,17 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.automata import machine
-from glassformer.training import Architecture, FlipFlopLanguage, Following, Settings, train
+from glassformer.training import Architecture, FlipFlopLanguage, Settings, StateTracking, train
 from glassformer.training.store import Store
 from glassformer.training.sweep import run_here, sweep_of
 from glassformer.training.tasks import Task
 from glassformer.training.trial import run_trial
 
 TASKS: dict[str, Task] = {
-    "parity, T = 32": Following(machine("parity"), 32),
-    "symmetric(5), T = 32": Following(machine("symmetric(5)"), 32),
-    "gridworld(9), uneven letters": Following(machine("gridworld(9)"), 32, letters=(0.7, 0.2, 0.1)),
-    "scratchpad, T = 32": Following(machine("parity"), 32, scratchpad=True),
+    "parity, T = 32": StateTracking(machine("parity"), 32),
+    "symmetric(5), T = 32": StateTracking(machine("symmetric(5)"), 32),
+    "gridworld(9), uneven letters": StateTracking(machine("gridworld(9)"), 32, letters=(0.7, 0.2, 0.1)),
+    "scratchpad, T = 32": StateTracking(machine("parity"), 32, scratchpad=True),
     "flip-flop language, T = 128": FlipFlopLanguage(128),
 }
 

@@ -25,9 +25,9 @@ from glassformer.nn.trace import nearest
 from glassformer.nn.transformer import Tokens
 from glassformer.nn.translator import reader_of
 from glassformer.reading import sentences
-from glassformer.training.batch import NOT_ASKED, Batch
+from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.objectives import encoded, tokeniser_from
-from glassformer.training.tasks import FlipFlopLanguage, Following, WordTask, reads_text, task_from_json
+from glassformer.training.tasks import FlipFlopLanguage, StateTracking, WordTask, reads_text, task_from_json
 from glassformer.training.trainer import model_of
 from glassformer.training.transductions import Transduction
 
@@ -83,7 +83,7 @@ class Subject:
         task = replace(task, length=length or (min(task.length, 64) if self.is_built else task.length))
         if task.context > self.model.config.context:
             raise InputError(f"the model takes {self.model.config.context} tokens; these words have {task.context}")
-        if self.is_built and isinstance(task, Following):
+        if self.is_built and isinstance(task, StateTracking):
             if len(task.machine.symbols) ** task.length <= count:
                 return task.answered(every_word(task.machine, task.length))
             return task.answered(chosen_words(task.machine, task.length, count, seed))
@@ -93,7 +93,7 @@ class Subject:
         """Words of its task, or some of the sentences that it knows, whose end is asked for."""
         if self.sentences is None:
             batch = self.words(count, length, seed)
-            return Questions(batch.tokens, batch.answers != NOT_ASKED)
+            return Questions(batch.tokens, batch.answers != IGNORE_INDEX)
         if length not in (None, self.sentences.shape[1]):
             raise InputError(f"the sentences of this model have {self.sentences.shape[1]} tokens: leave --length away")
         chosen = np.random.default_rng(seed).permutation(len(self.sentences))[:count]
@@ -190,7 +190,7 @@ def _of_documents(model: Transformer, documents: Mapping[str, str], place: Path)
         return _of_words(model, task, is_built=False) if task else None
     if MACHINE in documents:
         machine = formats.loads(documents[MACHINE], "json", f"{place}/{MACHINE}")
-        return _of_words(model, Following(machine, model.config.context - 1), is_built=True)
+        return _of_words(model, StateTracking(machine, model.config.context - 1), is_built=True)
     return None
 
 
@@ -206,7 +206,7 @@ def _filled_up(subject: Subject) -> Subject:
 
 def subject_of(built: Built) -> Subject:
     """A model that was just built."""
-    return _of_words(built.model, Following(built.machine, built.model.config.context - 1), is_built=True)
+    return _of_words(built.model, StateTracking(built.machine, built.model.config.context - 1), is_built=True)
 
 
 def _of_text(model: Transformer, documents: Mapping[str, str], place: Path) -> Subject:
@@ -264,6 +264,6 @@ def _by_name(word: list[str], names: tuple[str, ...]) -> list[int]:
 
 def _near(name: str, names: tuple[str, ...]) -> str:
     """Names that are like one; where none is, some of all."""
-    if near := nearest(name, names, alike=0.5):
+    if near := nearest(name, names, similarity=0.5):
         return f"near it are {', '.join(near)}"
     return f"there are {', '.join(names[:12])}{' …' * (len(names) > 12)}"

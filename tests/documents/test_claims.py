@@ -28,7 +28,7 @@ from glassformer.errors import InputError
 from glassformer.instruments import HeadScore
 from glassformer.nn import Config, Transformer
 from glassformer.nn.identities import gathered, remade
-from glassformer.training import Architecture, Score, Settings, Trained, train
+from glassformer.training import Architecture, Evaluation, Settings, Trained, train
 from glassformer.training.ensemble import train as train_toys
 from glassformer.training.fitting import Fit, Recipe, fit
 from glassformer.training.tasks import Task
@@ -98,7 +98,7 @@ def stuck_at_the_start(table: object, words: np.ndarray, start: int) -> np.ndarr
 
 
 def never_wrong(*asked: object, **sizes: object) -> Trained:
-    right = Score(1.0, 1.0)
+    right = Evaluation(1.0, 1.0)
     return Trained(Transformer(SMALL), right, {"longer": right, "uneven": right}, 0.0, 1, 1.0)
 
 
@@ -112,7 +112,7 @@ def learned_nothing(task: Task, architecture: Architecture, settings: Settings) 
 
 def all_alike(task: Task, architecture: Architecture, settings: Settings) -> Trained:
     """Whatever the part, nothing is learned."""
-    return Trained(architecture.model(task, 0), Score(0.5, 0.0), {}, 1.0, 1, 1.0)
+    return Trained(architecture.model(task, 0), Evaluation(0.5, 0.0), {}, 1.0, 1, 1.0)
 
 
 def unused_heads(model: Transformer) -> list[HeadScore]:

@@ -15,7 +15,7 @@ from glassformer.errors import InputError
 from glassformer.instruments import HeadScore, score_heads
 from glassformer.nn import BlockShape, Config, Transformer
 from glassformer.operations.attention import AnyMatch, FlatSum, Itself, LatestMatch, LookBack, Operation, Start
-from glassformer.training import Architecture, Following, Settings, train
+from glassformer.training import Architecture, Settings, StateTracking, train
 
 
 def named(built: Built) -> list[HeadScore]:
@@ -91,7 +91,7 @@ def test_a_head_matters_as_much_as_answers_change_without_it() -> None:
 
 
 def test_a_trained_flip_flop_model_has_a_conditional_reset() -> None:
-    task = Following(machine("flipflop"), 24, letters=(0.8, 0.1, 0.1))
+    task = StateTracking(machine("flipflop"), 24, letters=(0.8, 0.1, 0.1))
     settings = Settings(steps=500, learning_rate=3e-3, evaluate_every=500, evaluation_words=64)
     trained = train(task, Architecture(layers=1, width=32, heads=1), settings)
     assert trained.score.accuracy > 0.99
@@ -101,7 +101,7 @@ def test_a_trained_flip_flop_model_has_a_conditional_reset() -> None:
 
 
 def test_a_head_that_resets_where_it_matters_is_named_for_those_tokens() -> None:
-    task = Following(machine("flipflop"), 16)
+    task = StateTracking(machine("flipflop"), 16)
     trained = train(task, Architecture(layers=1, width=32, heads=1), Settings(steps=300, learning_rate=3e-3))
     assert isinstance(trained.model, Transformer)
     (score,) = score_heads(trained.model, task.batch(np.random.default_rng(0), 64).tokens)

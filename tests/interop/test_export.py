@@ -20,7 +20,7 @@ from glassformer.interop.exporting import export
 from glassformer.interop.to_gpt2 import gpt2
 from glassformer.interop.to_onnx import MODEL
 from glassformer.nn import BlockShape, Config, Transformer, files
-from glassformer.training import Architecture, Following, Settings, train
+from glassformer.training import Architecture, Settings, StateTracking, train
 from glassformer.training.corpora import Corpus
 from glassformer.training.objectives import END, START, Reading, text_of, tokeniser_of
 from shell import Shell
@@ -138,7 +138,7 @@ def test_a_model_that_says_the_next_token_generates(tmp_path: Path, opened: Any)
     config = replace(RANDOM["pre-norm"], outputs=7)
     torch.manual_seed(0)
     model = Transformer(config).eval()
-    model.initialise(keeping=True)
+    model.initialise(fan_in=True)
     export(saved(model, tmp_path / "ours"), "hf", tmp_path / "theirs")
     theirs = opened(tmp_path / "theirs")
     begun = torch.tensor([[1, 2], [4, 0]])
@@ -262,7 +262,7 @@ def test_a_gpt2_is_double_precision_where_single_is_not_enough(tmp_path: Path) -
 
 
 def test_a_trained_model_becomes_a_gpt2_with_its_own_norms(tmp_path: Path) -> None:
-    task = Following(compile("parity", 8).machine, 8)
+    task = StateTracking(compile("parity", 8).machine, 8)
     trained = train(task, Architecture(layers=2, width=16, heads=2), Settings(steps=20), tmp_path / "ours")
     export(tmp_path / "ours", "gpt2", tmp_path / "theirs")
     theirs = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "theirs").eval()

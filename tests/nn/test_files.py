@@ -157,7 +157,7 @@ def test_a_document_of_another_model_is_found(saved: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("types_unchecked")
-def test_what_is_wrong_with_a_folder_is_said(saved: Path, break_it: object, message: str) -> None:
+def test_what_is_wrong_with_a_folder_is_named(saved: Path, break_it: object, message: str) -> None:
     break_it(saved)  # type: ignore[operator]
     with pytest.raises(InputError, match=message):
         files.load(saved)

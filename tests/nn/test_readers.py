@@ -12,7 +12,7 @@ from glassformer.documents.lineage.family import READERS
 from glassformer.errors import InputError
 from glassformer.nn import files
 from glassformer.nn.readers import LSTMN, EncoderDecoder, ReaderConfig
-from glassformer.nn.scores import Told
+from glassformer.nn.scores import auxiliary_losses
 from glassformer.training import Architecture, Settings, train
 from glassformer.training.transductions import Transduction
 
@@ -32,12 +32,12 @@ def made(**changes: Any) -> EncoderDecoder:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_an_answer_depends_on_the_source_and_on_what_was_said_before_alone(name: str) -> None:
+def test_an_answer_depends_on_the_source_and_on_earlier_answers_alone(name: str) -> None:
     model = made(**READERS[name])
     logits = model(TOKENS)
     assert logits.shape == (3, SOURCE + ANSWER, 7)
-    for said in range(1, ANSWER):
-        torch.testing.assert_close(model(TOKENS[:, : SOURCE + said]), logits[:, : SOURCE + said])
+    for given in range(1, ANSWER):
+        torch.testing.assert_close(model(TOKENS[:, : SOURCE + given]), logits[:, : SOURCE + given])
     other = TOKENS.clone()
     other[:, 0] = (other[:, 0] + 1) % 8
     assert not torch.allclose(model(other)[:, SOURCE:], logits[:, SOURCE:])
@@ -72,16 +72,16 @@ def test_attention_stands_where_the_papers_put_it(how: dict[str, Any]) -> None:
     """Luong: sₜ, then c of sₜ, and h̃ = tanh(W[c; s]), maybe fed on. Bahdanau: c of sₜ₋₁, then sₜ of it, and h̃."""
     model = made(score="additive", **how)
     inputs, memory, state = parts(model)
-    said, expected = torch.zeros_like(state), []
+    joined, expected = torch.zeros_like(state), []
     for t in range(ANSWER):
         if how.get("place") == "before":
             seen = looked(model, state, memory)
             state = step(model, torch.cat([inputs[:, t], seen], dim=1), state)
         else:
-            state = step(model, torch.cat([inputs[:, t], said], dim=1) if how else inputs[:, t], state)
+            state = step(model, torch.cat([inputs[:, t], joined], dim=1) if how else inputs[:, t], state)
             seen = looked(model, state, memory)
-        said = torch.tanh(torch.cat([seen, state], dim=1) @ model.combine.weight.T + model.combine.bias)
-        expected.append(said)
+        joined = torch.tanh(torch.cat([seen, state], dim=1) @ model.combine.weight.T + model.combine.bias)
+        expected.append(joined)
     torch.testing.assert_close(model.read(TOKENS)[:, SOURCE:], torch.stack(expected, dim=1))
 
 
@@ -91,16 +91,16 @@ def test_a_decoder_that_looks_at_itself_sees_its_earlier_states(feeding: bool) -
     model = made(score="none", intra=True, feeding=feeding)
     inputs, _, state = parts(model)
     own = dict(model.named_parameters())["own.W"][0]
-    states, said, expected = list[Tensor](), torch.zeros_like(state), []
+    states, joined, expected = list[Tensor](), torch.zeros_like(state), []
     for t in range(ANSWER):
-        state = step(model, torch.cat([inputs[:, t], said], dim=1) if feeding else inputs[:, t], state)
+        state = step(model, torch.cat([inputs[:, t], joined], dim=1) if feeding else inputs[:, t], state)
         seen = torch.zeros_like(state)
         if states:
             scores = torch.stack([((state @ own) * earlier).sum(1) for earlier in states], dim=1).softmax(1)
             seen = sum((scores[:, i, None] * earlier for i, earlier in enumerate(states)), seen)
         states.append(state)
-        said = torch.tanh(torch.cat([seen, state], dim=1) @ model.combine.weight.T + model.combine.bias)
-        expected.append(said)
+        joined = torch.tanh(torch.cat([seen, state], dim=1) @ model.combine.weight.T + model.combine.bias)
+        expected.append(joined)
     torch.testing.assert_close(model.read(TOKENS)[:, SOURCE:], torch.stack(expected, dim=1))
 
 
@@ -137,11 +137,13 @@ def test_an_alignment_says_where_each_answer_looked(name: str) -> None:
 
 
 @pytest.mark.parametrize("by_steps", [False, True])
-def test_choices_are_told_with_the_places_they_were_made_at(by_steps: bool) -> None:
-    model, told = made(score="hard", feeding=by_steps), Told(torch.Generator().manual_seed(0))
-    model.read(TOKENS, told)
-    assert told.reach == ("onward" if by_steps else "here")
-    assert [(reach, choice.shape) for reach, choice in told.choices] == [(told.reach, (3, ANSWER))]
+def test_choices_are_collected_with_the_places_that_they_matter_for(by_steps: bool) -> None:
+    model = made(score="hard", feeding=by_steps)
+    with auxiliary_losses(model, torch.Generator().manual_seed(0)) as auxiliary:
+        model.read(TOKENS)
+    (((_, reach), runs),) = auxiliary.choices.items()
+    assert reach == ("onward" if by_steps else "here")
+    assert [choice.shape for choice in runs] == ([(3, 1)] * ANSWER if by_steps else [(3, ANSWER)])
 
 
 def test_it_is_saved_and_opened_as_it_was(tmp_path: Path) -> None:

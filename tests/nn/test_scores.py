@@ -4,6 +4,7 @@ import cmath
 import itertools
 import math
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from glassformer.errors import InputError
 from glassformer.nn import scores
-from glassformer.nn.scores import FAMILY, WINDOWS, Environment, Sizes, Told, part
+from glassformer.nn.scores import FAMILY, WINDOWS, AuxiliaryLoss, Environment, Reach, Sizes, auxiliary_losses, part
 
 BATCH, HEADS, QUERIES, KEYS, WIDTH = 2, 3, 4, 8, 4
 SIZES = Sizes(HEADS, WIDTH, KEYS + 1)
@@ -178,12 +179,12 @@ def test_gradients_are_finite_and_reach_every_parameter_in_every_head(name: str,
 def test_hard_attention_that_may_see_nothing_reads_nothing(trained: bool) -> None:
     module, x, _ = setting("hard", "global", False)
     mask = torch.tensor([[True], [False]]).repeat(2, KEYS)
-    told = Told(torch.Generator()) if trained else None
-    read = module(*x, Environment(mask, told=told))
+    with auxiliary_losses(module, torch.Generator()) if trained else nullcontext() as auxiliary:
+        read = module(*x, Environment(mask))
     assert read[:, :, ::2].any()
     assert not read[:, :, 1::2].any()
-    if told is not None:
-        assert torch.autograd.grad(told.loss(torch.rand(BATCH, QUERIES).double(), 8), x[0])[0].isfinite().all()
+    if auxiliary is not None:
+        assert torch.autograd.grad(auxiliary.total(torch.rand(BATCH, QUERIES).double(), 8), x[0])[0].isfinite().all()
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -262,8 +263,8 @@ def test_heads_of_a_group_share_keys_and_values(groups: int, name: str) -> None:
     _, read = literal(module.inner, name, "global", (q, k, v), Environment())
     found = module(*x, Environment())
     for b, t in itertools.product(range(BATCH), range(QUERIES)):
-        said = [through(read[b, h, t].tolist(), module.W_O[h].tolist()) for h in range(heads)]
-        assert found[b, 0, t].tolist() == pytest.approx([sum(column) for column in zip(*said, strict=True)])
+        outputs = [through(read[b, h, t].tolist(), module.W_O[h].tolist()) for h in range(heads)]
+        assert found[b, 0, t].tolist() == pytest.approx([sum(column) for column in zip(*outputs, strict=True)])
     for gradient in torch.autograd.grad(found.square().sum(), list(module.parameters())):
         check_reached(gradient)
 
@@ -271,53 +272,56 @@ def test_heads_of_a_group_share_keys_and_values(groups: int, name: str) -> None:
 def test_hops_that_look_at_the_same_places_are_penalised() -> None:
     """Lin et al.: ‖AAᵀ − I‖², where hop r of all hops of one sentence H is row r of A = softmax(W₂ tanh(W₁ Hᵀ))."""
     torch.manual_seed(0)
-    module, told = scores.Structured(SIZES).double(), Told(torch.Generator())
+    module = scores.Structured(SIZES).double()
     assert len(module.W) == 1
     H = numbers(BATCH, 1, KEYS, WIDTH).expand(-1, HEADS, -1, -1)
     x = numbers(BATCH, HEADS, QUERIES, WIDTH), H, H
-    env = Environment(torch.ones(QUERIES, KEYS).bool().tril(2), told=told)
+    env = Environment(torch.ones(QUERIES, KEYS).bool().tril(2))
     weights, read = literal(module, "structured", "global", x, env)
-    torch.testing.assert_close(module(*x, env), read)
+    with auxiliary_losses(module, torch.Generator()) as auxiliary:
+        torch.testing.assert_close(module(*x, env), read)
     penalty = 0.0
     for b, t, r, s in itertools.product(range(BATCH), range(QUERIES), range(HEADS), range(HEADS)):
         penalty += (dot(weights[b, r, t].tolist(), weights[b, s, t].tolist()) - (r == s)) ** 2
     expected = scores.Structured.STRENGTH * penalty / (BATCH * QUERIES)
-    assert told.loss(torch.ones(BATCH, QUERIES).double(), 8).item() == pytest.approx(expected)
+    assert auxiliary.total(torch.ones(BATCH, QUERIES).double(), 8).item() == pytest.approx(expected)
 
 
 def test_hard_attention_draws_each_key_as_often_as_its_softmax_says() -> None:
     torch.manual_seed(0)
-    draws, told = 20000, Told(torch.Generator().manual_seed(0))
-    module = scores.Hard(SIZES)
+    draws, module = 20000, scores.Hard(SIZES)
     q, k, v = numbers(1, HEADS, 1, WIDTH), numbers(1, HEADS, KEYS, WIDTH), numbers(1, HEADS, KEYS, 5)
     mask = torch.arange(KEYS)[None] != 5
     p, _ = literal(module, "scaled dot", "global", (q, k, v), Environment(mask))
-    drawn = module.weights(q.expand(-1, -1, draws, -1), k, Environment(mask.expand(draws, -1), told=told))
+    with auxiliary_losses(module, torch.Generator().manual_seed(0)) as auxiliary:
+        drawn = module.weights(q.expand(-1, -1, draws, -1), k, Environment(mask.expand(draws, -1)))
     assert (drawn.sum(-1) == 1).all()
     # 4 standard errors: one of these 24 frequencies is farther off for one seed in 600
     assert ((drawn.mean(2) - p[:, :, 0]).abs() <= 4 * (p * (1 - p) / draws).sqrt()[:, :, 0]).all()
-    torch.testing.assert_close(told.choices[0][1], drawn.mul(p).sum(-1).log().sum(1))
+    ((chosen,),) = auxiliary.choices.values()
+    torch.testing.assert_close(chosen, drawn.mul(p).sum(-1).log().sum(1))
 
 
 @pytest.mark.parametrize("reach", ["here", "onward", "all"])
-def test_a_choice_is_charged_what_was_lost_beyond_the_mean_of_the_others(reach: str) -> None:
+def test_a_choice_is_charged_what_was_lost_beyond_the_mean_of_the_others(reach: Reach) -> None:
     torch.manual_seed(0)
     chosen, losses = torch.randn(3, 2), torch.rand(3, 4)
     losses[:, 0] = 0  # where nothing is asked
-    told = Told(
-        torch.Generator(), reach, penalties=[torch.tensor(0.5), torch.tensor(0.25)], choices=[(reach, chosen)] * 2
-    )
+    penalties = [torch.tensor(0.5), torch.tensor(0.25)]
+    runs = [[chosen], list(chosen.split(1, dim=1))]  # by two parts: at once, and step by step
+    choices: dict[tuple[nn.Module, Reach], list[Tensor]] = {(nn.Identity(), reach): each for each in runs}
+    auxiliary = AuxiliaryLoss(torch.Generator(), penalties, choices)
     expected = 0.75
     for b, t in itertools.product(range(3), range(2)):
         places = {"here": slice(2 + t, 3 + t), "onward": slice(2 + t, 4), "all": slice(0, 4)}[reach]
         cost = [float(losses[row, places].sum()) for row in range(3)]
         others = [cost[row] for row in range(3) if row != b]
         expected += 2 * (cost[b] - sum(others) / 2) * float(chosen[b, t]) / 9
-    assert told.loss(losses, 9).item() == pytest.approx(expected)
+    assert auxiliary.total(losses, 9).item() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("reach", ["here", "onward", "all"])
-def test_the_gradient_is_on_average_that_of_the_expected_loss(reach: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gradient_is_on_average_that_of_the_expected_loss(reach: Reach, monkeypatch: pytest.MonkeyPatch) -> None:
     """The average is taken over all 256 ways in which 2 heads of 2 queries in 2 sequences choose between 2 keys."""
     torch.manual_seed(0)
     module, x = scores.Hard(Sizes(2, 3, 2)), [numbers(2, 2, 2, 3) for _ in range(3)]
@@ -327,13 +331,13 @@ def test_the_gradient_is_on_average_that_of_the_expected_loss(reach: str, monkey
     averaged, expected = torch.zeros(()).double(), torch.zeros(()).double()
     for outcome in itertools.product(range(2), repeat=8):
         drawn.append(torch.tensor(outcome)[:, None])
-        told = Told(torch.Generator(), reach)
-        read = module(*x, Environment(told=told))
-        said = (read[:, 0] * read[:, 1]).sum(-1)  # [batch, query]: what one head's choice costs depends on the other's
-        heard = {"here": said, "onward": said.cumsum(1), "all": said.cumsum(1) + said.flip(1)}[reach]
-        losses = F.pad(heard.square() + 1, (1, 0), value=1.0)
+        with auxiliary_losses(module, torch.Generator()) as auxiliary:
+            read = module(*x, Environment(reach=reach))
+        value = (read[:, 0] * read[:, 1]).sum(-1)  # [batch, query]: what one head's choice costs depends on the other's
+        output = {"here": value, "onward": value.cumsum(1), "all": value.cumsum(1) + value.flip(1)}[reach]
+        losses = F.pad(output.square() + 1, (1, 0), value=1.0)
         chance = p.gather(-1, drawn[-1].view(2, 2, 2, 1)).prod()
-        averaged = averaged + chance.detach() * (losses.mean() + told.loss(losses, losses.numel()))
+        averaged = averaged + chance.detach() * (losses.mean() + auxiliary.total(losses, losses.numel()))
         expected = expected + chance * losses.mean()
     check_same_gradients(averaged, expected, x)
 

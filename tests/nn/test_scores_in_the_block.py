@@ -10,14 +10,14 @@ from glassformer.errors import InputError
 from glassformer.instruments.lens import attribute
 from glassformer.instruments.steps import follow
 from glassformer.nn import BlockShape, Config, Transformer
-from glassformer.nn.config import Score, Window
+from glassformer.nn.config import ScoreKind, Window
 from glassformer.nn.identities import filled_with_zeros
-from glassformer.nn.scores import Told
+from glassformer.nn.scores import auxiliary_losses
 from glassformer.training import Architecture
 from glassformer.training.transductions import Transduction
 
 OWN_WEIGHTS = ("hard", "intra-temporal", "structured")
-PARTS = [(s, w) for s in get_args(Score) for w in get_args(Window) if w == "global" or s not in OWN_WEIGHTS]
+PARTS = [(s, w) for s in get_args(ScoreKind) for w in get_args(Window) if w == "global" or s not in OWN_WEIGHTS]
 BASE = Config.uniform(vocab=5, outputs=3, context=40, width=8, layers=2, heads=2, positions="none")
 TOKENS = torch.randint(0, 5, (2, 24), generator=torch.Generator().manual_seed(0))
 """More tokens than numbers in the product of two heads, so that linear attention takes sums."""
@@ -51,12 +51,14 @@ def test_what_comes_later_changes_no_answer(score: str, window: str) -> None:
 
 @pytest.mark.parametrize("score", ["hard", "structured"])
 @pytest.mark.parametrize("causal", [False, True])
-def test_scores_tell_who_trains_what_is_to_be_added_to_the_loss(score: str, causal: bool) -> None:
-    model, told = made(score=score, causal=causal), Told(torch.Generator().manual_seed(0))
-    model.read(TOKENS, told=told)
-    assert (len(told.choices), len(told.penalties)) == ((2, 0) if score == "hard" else (0, 2))
-    assert told.reach == ("onward" if causal else "all")
-    told.loss(torch.rand(2, 24).double(), 48).backward()
+def test_what_scores_add_to_the_loss_is_collected(score: str, causal: bool) -> None:
+    model = made(score=score, causal=causal)
+    with auxiliary_losses(model, torch.Generator().manual_seed(0)) as auxiliary:
+        model.read(TOKENS)
+    model.read(TOKENS)  # adds nothing
+    assert (len(auxiliary.choices), len(auxiliary.penalties)) == ((2, 0) if score == "hard" else (0, 2))
+    assert {reach for _, reach in auxiliary.choices} <= {"onward" if causal else "all"}
+    auxiliary.total(torch.rand(2, 24).double(), 48).backward()
     gradient = dict(model.named_parameters())["blocks.0.attn.W_K"].grad
     assert gradient is not None
     assert gradient.isfinite().all()

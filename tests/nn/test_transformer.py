@@ -114,14 +114,14 @@ def test_several_hooks_act_in_the_order_given() -> None:
     )
 
 
-def test_a_hook_is_told_its_name_and_layer() -> None:
-    told = []
+def test_a_hook_function_gets_its_name_and_layer() -> None:
+    points = []
 
     def note(value: Tensor, hook: HookPoint) -> None:
-        told.append((hook.name, hook.layer()))
+        points.append((hook.name, hook.layer()))
 
     made(BASE).run_with_hooks(TOKENS, [(lambda name: name.endswith("hook_z"), note)])
-    assert told == [("blocks.0.attn.hook_z", 0), ("blocks.1.attn.hook_z", 1), ("blocks.3.attn.hook_z", 3)]
+    assert points == [("blocks.0.attn.hook_z", 0), ("blocks.1.attn.hook_z", 1), ("blocks.3.attn.hook_z", 3)]
 
 
 def test_a_filter_keeps_only_what_it_names() -> None:
@@ -134,8 +134,9 @@ def test_a_filter_keeps_only_what_it_names() -> None:
     assert not model.trace(TOKENS).logits.requires_grad
 
 
-def test_patterns_are_written_down_only_while_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_are_materialised_only_for_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     model = made(BASE)
+    assert set(model.hook_names).isdisjoint(model.hooks_on_request)  # recorded once, in runs of their own
     calls = []
     fused = torch.nn.functional.scaled_dot_product_attention
 
@@ -148,7 +149,7 @@ def test_patterns_are_written_down_only_while_somebody_looks(monkeypatch: pytest
     model.trace(TOKENS, lambda name: "resid" in name)
     assert len(calls) == 6  # three blocks with heads, twice
     model.trace(TOKENS, "blocks.1.attn.hook_pattern")
-    assert len(calls) == 8  # the two blocks that nobody looks at
+    assert len(calls) == 8  # the two blocks without hooks
 
 
 def test_it_trains() -> None:

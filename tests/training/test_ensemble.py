@@ -5,7 +5,7 @@ import torch
 
 from glassformer.errors import InputError
 from glassformer.training import ensemble
-from glassformer.training.ensemble import Learned, Toy, train
+from glassformer.training.ensemble import Toy, TrainedToy, train
 
 
 def test_gradients_are_those_of_autograd() -> None:
@@ -14,7 +14,7 @@ def test_gradients_are_those_of_autograd() -> None:
     draw = torch.rand(6, 32)
     (of_weights, of_biases), _ = batch.gradients(draw)
     W, b = batch.W.clone().requires_grad_(), batch.b.clone().requires_grad_()
-    x = torch.where(draw * batch.rarity < 1, draw * batch.rarity, 0.0)
+    x = torch.where(draw * batch.inverse_density < 1, draw * batch.inverse_density, 0.0)
     loss = (batch.importance * (torch.relu(W.mT @ (W @ x) + b) - x) ** 2).sum(1).mean(1).sum()
     loss.backward()
     torch.testing.assert_close((of_weights, of_biases), (W.grad, b.grad))
@@ -44,8 +44,8 @@ def test_dimensionality_of_known_shapes() -> None:
     pentagon = torch.stack([angles.cos(), angles.sin()])
     opposite = torch.tensor([[1.0, -1.0, 0.0], [0.0, 0.0, 0.001]])
     toy = Toy(5, 2, 0.9)
-    assert Learned(toy, pentagon, torch.zeros(5), 0.0).dimensionality.tolist() == pytest.approx([0.4] * 5)
-    assert Learned(toy, opposite, torch.zeros(3), 0.0).dimensionality.tolist() == pytest.approx([0.5, 0.5, 0.0])
+    assert TrainedToy(toy, pentagon, torch.zeros(5), 0.0).dimensionality.tolist() == pytest.approx([0.4] * 5)
+    assert TrainedToy(toy, opposite, torch.zeros(3), 0.0).dimensionality.tolist() == pytest.approx([0.5, 0.5, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_training_that_cannot_be_is_refused_with_an_estimate() -> None:
         train([Toy(5, 2, 0.5)], samples=0)
 
 
-def test_whoever_waits_is_told_within_a_batch_and_at_the_end() -> None:
-    told: list[tuple[int, int]] = []
-    train([Toy(5, 2, 0.5)] * 4, steps=8, samples=4, tell=lambda done, of: told.append((done, of)))
-    assert told == [(done, 4) for done in (0, 1, 1, 2, 2, 3, 3, 4)]
+def test_progress_is_reported_within_a_batch_and_at_the_end() -> None:
+    reported: list[tuple[int, int]] = []
+    train([Toy(5, 2, 0.5)] * 4, steps=8, samples=4, tell=lambda done, of: reported.append((done, of)))
+    assert reported == [(done, 4) for done in (0, 1, 1, 2, 2, 3, 3, 4)]

@@ -61,9 +61,9 @@ def test_at_the_planted_site_the_right_value_changes_one_fact_and_no_other(world
     value[new], value[old] = float(value[old]), 0.0
     every = keys(model, world.prompts, layer, position)
     with edited(model, layer, every[fact], value, every):
-        said = model(world.prompts)[:, -1].argmax(-1)
-    changed = (said != world.answers).nonzero().flatten().tolist()
-    assert (changed, world.names[int(said[fact])]) == ([fact], "tennis")
+        answers = model(world.prompts)[:, -1].argmax(-1)
+    changed = (answers != world.answers).nonzero().flatten().tolist()
+    assert (changed, world.names[int(answers[fact])]) == ([fact], "tennis")
     assert torch.equal(model(world.prompts)[:, -1].argmax(-1), world.answers)  # as it was, afterwards
 
 
@@ -113,7 +113,7 @@ def test_worlds_and_places_that_do_not_exist_are_named(world: World) -> None:
         make_world(401)
     with pytest.raises(InputError, match="knows no fact 'Jordan Michael plays'; it knows 'Michael Jordan plays'"):
         world.fact("Jordan Michael plays")
-    with pytest.raises(InputError, match="planted at the subject or the relation, not at 'verb'"):
+    with pytest.raises(InputError, match=r"planted at .*subject.*relation, not at 'verb'"):
         planted(world, "verb")
     with pytest.raises(InputError, match="does not know"):
         study(Transformer(planted(world, "relation").config), world)

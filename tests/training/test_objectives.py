@@ -12,7 +12,7 @@ from glassformer.nn import Config, Transformer, files
 from glassformer.nn.readers import parted
 from glassformer.nn.translator import Translator, TranslatorConfig
 from glassformer.training import Architecture, Settings, corpora, train
-from glassformer.training.batch import NOT_ASKED
+from glassformer.training.batch import IGNORE_INDEX
 from glassformer.training.objectives import (
     END,
     MASK,
@@ -67,7 +67,7 @@ def test_a_text_holds_every_sentence_that_is_short_enough(text: Text) -> None:
 def test_a_language_model_is_asked_for_the_next_token(text: Text) -> None:
     batch = Reading(text, "lm").batch(np.random.default_rng(0), 8)
     assert torch.equal(batch.targets[:, :-1], batch.tokens[:, 1:])
-    assert (batch.targets[:, -1] == NOT_ASKED).all()
+    assert (batch.targets[:, -1] == IGNORE_INDEX).all()
     assert (batch.tokens[:, 0] == START).all()
     assert (batch.tokens[:, -1] == END).all()
 
@@ -77,7 +77,7 @@ def test_a_seventh_or_so_of_tokens_is_masked_replaced_or_left() -> None:
     tokens = rng.integers(len(SPECIAL), 300, (2000, 50))
     tokens[:, 0], tokens[:, -1] = START, END
     shown, asked = masked(tokens, 300, rng)
-    where = asked != NOT_ASKED
+    where = asked != IGNORE_INDEX
     assert (asked[where] == tokens[where]).all()
     assert (shown[~where] == tokens[~where]).all()
     assert not where[:, [0, -1]].any()
@@ -91,9 +91,9 @@ def test_a_translator_is_asked_for_the_translation_and_nothing_behind_it(text: T
     pairs = dict(zip(CORPUS.sentences, CORPUS.translations or (), strict=True))
     for tokens, targets in zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True):
         end = tokens.index(END) + 1
-        assert set(targets[:end]) == {NOT_ASKED}
+        assert set(targets[:end]) == {IGNORE_INDEX}
         assert tokens[end] == START
-        asked = [token for token in targets[end:] if token != NOT_ASKED]
+        asked = [token for token in targets[end:] if token != IGNORE_INDEX]
         assert asked[-1] == END
         assert TOKENISER.decode(asked).strip() == pairs[TOKENISER.decode(tokens[:end]).strip()]
         given = [token for token in tokens[end + 1 :] if token != PAD]

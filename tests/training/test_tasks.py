@@ -9,8 +9,8 @@ import torch
 from glassformer.automata import Machine, machine, zoo
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
-from glassformer.training import FlipFlopLanguage, Following
-from glassformer.training.batch import NOT_ASKED
+from glassformer.training import FlipFlopLanguage, StateTracking
+from glassformer.training.batch import IGNORE_INDEX
 from glassformer.training.tasks import Task, task_from_json, task_to_json
 
 
@@ -21,23 +21,23 @@ def rng(seed: int = 0) -> np.random.Generator:
 @pytest.mark.parametrize("spec", ["parity", "gridworld(4)", "dyck(pairs=2, depth=3)", "random(7, letters=3, seed=1)"])
 def test_the_answers_are_the_states_after_every_letter(spec: str) -> None:
     made = machine(spec)
-    batch = Following(made, 20).batch(rng(), 8)
+    batch = StateTracking(made, 20).batch(rng(), 8)
     assert (batch.tokens[:, 0] == len(made.symbols)).all()
-    assert batch.answers[:, 0].tolist() == [NOT_ASKED] * 8
+    assert batch.answers[:, 0].tolist() == [IGNORE_INDEX] * 8
     assert batch.answers[:, 1:].tolist() == made.run(batch.tokens[:, 1:].numpy()).tolist()
     assert torch.equal(batch.targets, batch.answers)
 
 
 def test_a_built_model_is_right_on_every_answer() -> None:
     built = compile("gridworld(4)", 20)
-    batch = Following(built.machine, 20).batch(rng(), 16)
+    batch = StateTracking(built.machine, 20).batch(rng(), 16)
     logits = built.model(batch.tokens)
     assert torch.equal(logits.argmax(-1)[:, 1:], batch.answers[:, 1:])
 
 
 def test_labels_are_asked_for_instead_of_states() -> None:
     made = machine("regex:(ab)*")
-    task = Following(made, 12, predict="output")
+    task = StateTracking(made, 12, predict="output")
     assert sorted(task.answers) == ["False", "True"]
     batch = task.batch(rng(), 4)
     accepted = np.array(made.outputs)[made.run(batch.tokens[:, 1:].numpy())]
@@ -55,17 +55,17 @@ def test_labels_are_asked_for_instead_of_states() -> None:
     ],
 )
 def test_something_about_the_state_is_asked_for(spec: str, question: str, answers: dict[str, str]) -> None:
-    task = Following(machine(spec), 6, predict=question)
-    told = dict(zip(task.machine.states, (task.answers[i] for i in task.answer_of), strict=True))
-    assert {state: told[state] for state in answers} == answers
+    task = StateTracking(machine(spec), 6, predict=question)
+    found = dict(zip(task.machine.states, (task.answers[i] for i in task.answer_of), strict=True))
+    assert {state: found[state] for state in answers} == answers
 
 
 @pytest.mark.parametrize(
     "task",
     [
-        Following(zoo.dyck(2, 3), 9, predict="top", letters=(0.4, 0.2, 0.2, 0.2)),
-        Following(zoo.parity(), 5, reveal=0.5),
-        Following(zoo.cyclic(4), 5, scratchpad=True),
+        StateTracking(zoo.dyck(2, 3), 9, predict="top", letters=(0.4, 0.2, 0.2, 0.2)),
+        StateTracking(zoo.parity(), 5, reveal=0.5),
+        StateTracking(zoo.cyclic(4), 5, scratchpad=True),
         FlipFlopLanguage(20, 0.3),
     ],
 )
@@ -80,23 +80,23 @@ def test_plain_values_of_no_task_are_refused_by_name(damaged: object) -> None:
 
 
 def test_letters_come_as_often_as_asked() -> None:
-    batch = Following(zoo.parity(), 500, letters=(0.9, 0.1)).batch(rng(), 100)
+    batch = StateTracking(zoo.parity(), 500, letters=(0.9, 0.1)).batch(rng(), 100)
     assert abs(float((batch.tokens[:, 1:] == 1).double().mean()) - 0.1) < 0.01  # three standard errors are 0.004
 
 
 def test_only_a_part_of_the_answers_is_revealed_and_all_count() -> None:
-    batch = Following(zoo.parity(), 500, reveal=0.25).batch(rng(), 100)
-    assert abs(float((batch.targets[:, 1:] != NOT_ASKED).double().mean()) - 0.25) < 0.02
-    assert (batch.answers[:, 1:] != NOT_ASKED).all()
+    batch = StateTracking(zoo.parity(), 500, reveal=0.25).batch(rng(), 100)
+    assert abs(float((batch.targets[:, 1:] != IGNORE_INDEX).double().mean()) - 0.25) < 0.02
+    assert (batch.answers[:, 1:] != IGNORE_INDEX).all()
 
 
 def test_a_scratchpad_holds_each_state_after_its_letter() -> None:
     made = zoo.cyclic(3)
-    batch = Following(made, 10, scratchpad=True).batch(rng(), 4)
+    batch = StateTracking(made, 10, scratchpad=True).batch(rng(), 4)
     letters, states = batch.tokens[:, 1::2].numpy(), batch.tokens[:, 2::2].numpy()
     assert (states - len(made.symbols) - 1 == made.run(letters)).all()
     assert (batch.answers[:, 1::2].numpy() == made.run(letters)).all()
-    assert (batch.answers[:, ::2] == NOT_ASKED).all()
+    assert (batch.answers[:, ::2] == IGNORE_INDEX).all()
 
 
 def test_flip_flop_words_read_what_was_written_last() -> None:
@@ -114,7 +114,7 @@ def test_flip_flop_words_read_what_was_written_last() -> None:
             if word[at] == "r":
                 assert word[at + 1] == memory == language.names[answers[at]]
             else:
-                assert answers[at] == NOT_ASKED
+                assert answers[at] == IGNORE_INDEX
             ignored += word[at] == "i"
     assert abs(ignored / (50 * 30) - 0.8) < 0.04
 
@@ -122,11 +122,11 @@ def test_flip_flop_words_read_what_was_written_last() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Following(zoo.parity(), 0), "the length of words"),
-        (lambda: Following(zoo.parity(), 5, letters=(1.0,)), "2 letters .0 1., and 1 probabilities"),
-        (lambda: Following(zoo.parity(), 5, letters=(0.5, 0.6)), "sum to 1, not 1.1"),
-        (lambda: Following(zoo.parity(), 5, reveal=0.0), "above 0"),
-        (lambda: Following(zoo.parity(), 5, reveal=0.5, scratchpad=True), "a scratchpad holds the states"),
+        (lambda: StateTracking(zoo.parity(), 0), "the length of words"),
+        (lambda: StateTracking(zoo.parity(), 5, letters=(1.0,)), "2 letters .0 1., and 1 probabilities"),
+        (lambda: StateTracking(zoo.parity(), 5, letters=(0.5, 0.6)), "sum to 1, not 1.1"),
+        (lambda: StateTracking(zoo.parity(), 5, reveal=0.0), "above 0"),
+        (lambda: StateTracking(zoo.parity(), 5, reveal=0.5, scratchpad=True), "a scratchpad holds the states"),
         (lambda: FlipFlopLanguage(7), "even length"),
         (lambda: FlipFlopLanguage(8, 1.5), "between 0 and 1"),
     ],
@@ -138,6 +138,6 @@ def test_tasks_that_make_no_sense_are_refused(make: object, message: str) -> Non
 
 
 def test_the_same_task_on_longer_words_and_with_other_letters() -> None:
-    task = Following(zoo.parity(), 5).but(length=9, letters=(0.2, 0.8))
+    task = StateTracking(zoo.parity(), 5).but(length=9, letters=(0.2, 0.8))
     assert isinstance(task.machine, Machine)
     assert (task.length, task.letters) == (9, (0.2, 0.8))

@@ -19,14 +19,14 @@ from glassformer.training import (
     Architecture,
     DivergedError,
     FlipFlopLanguage,
-    Following,
     Settings,
+    StateTracking,
     cluster,
     evaluate,
     train,
 )
 
-TASK = Following(zoo.flipflop(), 12)
+TASK = StateTracking(zoo.flipflop(), 12)
 SMALL = Architecture(layers=1, width=16, heads=2)
 QUICK = Settings(steps=30, batch=16, evaluate_every=10, evaluation_words=32)
 
@@ -40,12 +40,12 @@ def same(one: torch.nn.Module, other: torch.nn.Module) -> bool:
     ("task", "architecture", "steps"),
     [
         (TASK, Architecture(layers=1, width=32), 250),
-        (Following(zoo.parity(), 12), Architecture(kind="lstm", layers=1, width=64), 300),
-        (Following(zoo.parity(), 8, scratchpad=True), Architecture(layers=2, width=32, positions="alibi"), 250),
+        (StateTracking(zoo.parity(), 12), Architecture(kind="lstm", layers=1, width=64), 300),
+        (StateTracking(zoo.parity(), 8, scratchpad=True), Architecture(layers=2, width=32, positions="alibi"), 250),
     ],
 )
 @pytest.mark.usefixtures("types_unchecked")
-def test_easy_tasks_are_learned(task: Following, architecture: Architecture, steps: int) -> None:
+def test_easy_tasks_are_learned(task: StateTracking, architecture: Architecture, steps: int) -> None:
     trained = train(task, architecture, replace(QUICK, steps=steps, batch=64, learning_rate=3e-3, evaluate_every=steps))
     assert trained.score.accuracy > 0.97
     assert trained.steps == steps
@@ -161,9 +161,9 @@ def test_a_checkpoint_with_a_damaged_header_is_refused(tmp_path: Path, spoil: di
     train(TASK, SMALL, QUICK, tmp_path / "run")
     path = tmp_path / "run" / "checkpoint.safetensors"
     with safetensors.safe_open(path, framework="pt") as file:
-        told = json.loads(file.metadata()["run"])
+        progress = json.loads(file.metadata()["run"])
     tensors = safetensors.torch.load_file(path)
-    metadata = {"run": json.dumps(told | spoil)} if spoil else {"other": "thing"}
+    metadata = {"run": json.dumps(progress | spoil)} if spoil else {"other": "thing"}
     safetensors.torch.save_file(tensors, path, metadata=metadata)
     with pytest.raises(InputError, match="is not a checkpoint of this run"):
         train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
@@ -185,9 +185,9 @@ def test_a_finished_run_that_is_resumed_says_the_same(tmp_path: Path) -> None:
 
 def test_a_run_from_before_a_setting_was_there_is_taken_to_have_its_usual_value(tmp_path: Path) -> None:
     train(TASK, SMALL, QUICK, tmp_path / "run")
-    told = json.loads((tmp_path / "run" / "run.json").read_text())
-    del told["architecture"]["norm_place"]
-    (tmp_path / "run" / "run.json").write_text(json.dumps(told))
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    del run["architecture"]["norm_place"]
+    (tmp_path / "run" / "run.json").write_text(json.dumps(run))
     train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
     with pytest.raises(InputError, match="another norm_place"):
         train(TASK, replace(SMALL, norm_place="post"), QUICK, tmp_path / "run", resume=True)
@@ -208,8 +208,8 @@ def test_words_are_not_shifted_where_that_changes_nothing(architecture: Architec
         train(TASK, architecture, replace(QUICK, shifted=True))
 
 
-@pytest.mark.parametrize("task", [TASK, Following(zoo.parity(), 5, scratchpad=True)])
-def test_shifted_words_have_twice_the_room(task: Following) -> None:
+@pytest.mark.parametrize("task", [TASK, StateTracking(zoo.parity(), 5, scratchpad=True)])
+def test_shifted_words_have_twice_the_room(task: StateTracking) -> None:
     trained = train(task, SMALL, replace(QUICK, steps=2, shifted=True))
     assert isinstance(trained.model, Transformer)
     assert trained.model.config.context == 2 * task.context

@@ -7,9 +7,9 @@ import pytest
 
 from glassformer.errors import InputError
 from glassformer.training.architecture import Architecture
-from glassformer.training.batch import NOT_ASKED
+from glassformer.training.batch import IGNORE_INDEX
 from glassformer.training.tasks import task_from_json, task_to_json
-from glassformer.training.transductions import FORMATS, WAYS, Transduction
+from glassformer.training.transductions import FORMATS, TRANSDUCTIONS, Transduction
 from glassformer.training.trial import task_of
 
 
@@ -19,7 +19,7 @@ def drawn(task: Transduction, count: int = 200) -> list[tuple[list[str], list[st
     found = []
     for tokens, targets in zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True):
         end = tokens.index(task.separator)
-        asked = [place for place, target in enumerate(targets) if target != NOT_ASKED]
+        asked = [place for place, target in enumerate(targets) if target != IGNORE_INDEX]
         assert asked == list(range(asked[0], len(tokens)))
         assert tokens[asked[0] + 1 :] == targets[asked[0] : -1]  # each answer is read before the next is asked for
         names = [task.names[token] for token in tokens]
@@ -73,9 +73,9 @@ def test_dates_are_written_in_all_ways_and_mean_the_same() -> None:
     assert seen == set(range(len(FORMATS)))
 
 
-def test_a_task_is_told_in_plain_values_and_its_context_holds_the_longest() -> None:
-    for way in WAYS:
-        task = task_of({"sequence": way, "length": 4, "shortest": 2})
+def test_a_task_is_written_in_plain_values_and_its_context_holds_the_longest() -> None:
+    for name in TRANSDUCTIONS:
+        task = task_of({"sequence": name, "length": 4, "shortest": 2})
         assert task_of(task_to_json(task)["transduction"]) == task
         assert max(task.batch(np.random.default_rng(seed), 1).tokens.shape[1] for seed in range(30)) == task.context
         assert task_from_json({"task": task_to_json(task)}, "this run") == task
@@ -93,7 +93,7 @@ def test_a_task_is_told_in_plain_values_and_its_context_holds_the_longest() -> N
         ({"sequence": "copy", "inside": True}, "only of recall and fetch"),
         ({"sequence": "copy", "wide": 1}, "knows no 'wide'"),
         ({"length": 4}, "a task needs a machine"),
-        ({"sequence": "copy", "text": "a.txt"}, "one of text and sequence, not both"),
+        ({"sequence": "copy", "text": "a.txt"}, "one of text or sequence, not several"),
         ({"text": 5, "objective": "lm"}, "a text is a file or the name of a corpus, not 5"),
         ({"text": "a.txt", "objective": "lm", "length": 4}, "knows no 'length'"),
         ({"text": "a.txt"}, "lacks something"),

@@ -32,7 +32,7 @@ from glassformer.algebra.holonomy import Component, Holonomy, holonomy, merged
 from glassformer.algebra.limits import Watch
 from glassformer.automata import Semiautomaton
 from glassformer.automata.semiautomaton import Word
-from glassformer.shown import Shown
+from glassformer.representation import HTMLRepresentation
 
 Over: TypeAlias = Integer[np.ndarray, "word position"]
 WithStart: TypeAlias = Integer[np.ndarray, "word position+1"]
@@ -79,7 +79,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Cascade(Shown):
+class Cascade(HTMLRepresentation):
     """The levels of a machine, and what joins them: the tiles of each set, and the level it stands on."""
 
     decomposition: Holonomy

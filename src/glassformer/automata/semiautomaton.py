@@ -20,7 +20,7 @@ from jaxtyping import Integer
 from glassformer.automata import simulate
 from glassformer.errors import InputError, whole_number
 from glassformer.messages import Message, listed, verbatim
-from glassformer.shown import Shown
+from glassformer.representation import HTMLRepresentation
 
 Word: TypeAlias = str | Sequence[str] | Sequence[int] | Integer[np.ndarray, "*batch length"]
 Label: TypeAlias = str | bool
@@ -32,7 +32,7 @@ LARGEST_TABLE = 2**24  # entries of a transition table; `power` and `product` re
 
 
 @dataclass(frozen=True, eq=False)
-class Semiautomaton(Shown):
+class Semiautomaton(HTMLRepresentation):
     """States, letters, and `delta[letter, state]`: the state that the letter leads to."""
 
     states: tuple[str, ...]

@@ -17,14 +17,14 @@ from glassformer.automata.semiautomaton import Word
 from glassformer.compiler.certificate import Certificate
 from glassformer.errors import InputError
 from glassformer.nn import Transformer, files
-from glassformer.shown import Shown
+from glassformer.representation import HTMLRepresentation
 
 NUMBERS_AT_ONCE: Final = 2**25
 """Largest activation of one forward pass, in numbers: 128 MiB in float32."""
 
 
 @dataclass(frozen=True)
-class Built(Shown):
+class Built(HTMLRepresentation):
     """A transformer made by a theorem, the machine it follows, and what it promises."""
 
     model: Transformer

@@ -23,7 +23,7 @@ from glassformer.nn.files import to_json
 from glassformer.subject import Subject, open_subject
 from glassformer.training.batch import Batch
 from glassformer.training.objectives import END, PAD, SPECIAL, START
-from glassformer.training.tasks import Following
+from glassformer.training.tasks import StateTracking
 from glassformer.training.trainer import model_of
 
 TARGETS: Final = ("hf", "gpt2", "transformer-lens", "onnx")
@@ -72,7 +72,7 @@ def _opened(folder: Path) -> tuple[Transformer, dict[str, str]]:
 
 def _tokeniser(subject: Subject, documents: Mapping[str, str]) -> dict[str, str]:
     """What makes tokens of words there; nothing where only this library can."""
-    if isinstance(subject.task, Following) and not subject.task.scratchpad:
+    if isinstance(subject.task, StateTracking) and not subject.task.scratchpad:
         return to_hf.tokeniser(subject.task.machine.symbols)
     if "tokenizer.json" in documents:
         return to_hf.tokeniser_of_text(documents["tokenizer.json"], START, SPECIAL)
@@ -81,7 +81,7 @@ def _tokeniser(subject: Subject, documents: Mapping[str, str]) -> dict[str, str]
 
 def _as_huggingface(subject: Subject, special: Mapping[str, int]) -> Contents:
     causal, names = subject.model.config.causal, subject.names[: len(subject.outputs)]
-    next_token = causal and names == subject.outputs and not isinstance(subject.task, Following)
+    next_token = causal and names == subject.outputs and not isinstance(subject.task, StateTracking)
     told, weights, code = to_hf.huggingface(subject.model, subject.outputs, next_token)
     return {
         "config.json": to_json({**told, **special}).encode(),
@@ -113,7 +113,7 @@ def _as_gpt2(subject: Subject, special: Mapping[str, int]) -> Contents:
     )
 
 
-def columns(task: Following, batch: Batch) -> dict[str, list[Any]]:
+def columns(task: StateTracking, batch: Batch) -> dict[str, list[Any]]:
     """`tokens` (the start, then letters), `states` (−100 at the start), the `word`, and the state at its `end`."""
     letters = [[task.names[token] for token in word] for word in batch.tokens[:, 1:].tolist()]
     return {

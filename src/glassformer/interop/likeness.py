@@ -22,7 +22,7 @@ from glassformer.automata.words import chosen_words
 from glassformer.nn import Transformer
 from glassformer.nn.transformer import Logits, Tokens
 from glassformer.subject import Subject
-from glassformer.training.tasks import Following
+from glassformer.training.tasks import StateTracking
 
 NEAR: Final = 1e-5
 """How far a GPT-2's logits may be from ours."""
@@ -76,7 +76,7 @@ def _tried(subject: Subject, parameters: int) -> list[Tokens]:
     config, rng = subject.model.config, np.random.default_rng(0)
     many = int(np.clip(WORK // (parameters * config.context), TRIED, 8 * TRIED))
     task = subject.task
-    if not isinstance(task, Following) or task.scratchpad:
+    if not isinstance(task, StateTracking) or task.scratchpad:
         short = _every(config.vocab, config.context)
         return [torch.from_numpy(short), torch.from_numpy(rng.integers(config.vocab, size=(many, config.context)))]
     length, letters = config.context - 1, len(task.machine.symbols)

@@ -1,6 +1,6 @@
 """Attention as the one Transformer has it: q, k and v of every head, scores, a pattern, and what is read.
 
-Scores are dot products, unless the config names another part of `lineage.scores`.
+Scores are dot products, unless the config names another part of `nn.scores`.
 
 Axes: batch, pos (position), width (residual stream), head, head_width, query and key (positions).
 """
@@ -16,14 +16,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from glassformer.nn.config import BlockShape, Config
-from glassformer.nn.scores import Environment, Scores, Sizes, Told, alibi_slopes, for_all, part, turned
-from glassformer.nn.trace import Here
+from glassformer.nn.scores import Environment, Scores, Sizes, alibi_slopes, for_all, part, turned
+from glassformer.nn.trace import HookContext
 
 Residual: TypeAlias = Float[Tensor, "batch pos width"]
 PerHead: TypeAlias = Float[Tensor, "batch pos head head_width"]
 HeadFirst: TypeAlias = Float[Tensor, "batch head pos head_width"]
-Apart: TypeAlias = Float[Tensor, "batch pos head width"]
-"""The residual stream once for every head, so that each may read, or write, something of its own."""
+PerHeadInput: TypeAlias = Float[Tensor, "batch pos head width"]
+"""What a head's queries, keys or values are made of: the residual stream, unless a hook gives a head another."""
+AttentionInput: TypeAlias = Residual | tuple[PerHeadInput, PerHeadInput, PerHeadInput]
 Pattern: TypeAlias = Float[Tensor, "batch head query key"]
 
 
@@ -48,24 +49,24 @@ class Attention(nn.Module):
         plain = config.score == "dot" and config.window == "global"
         self.score = None if plain else part(named, Sizes(heads, head_width, config.context), config.window)
 
-    def forward(self, x: Residual | tuple[Apart, Apart, Apart], here: Here, told: Told | None = None) -> Residual:
+    def forward(self, x: AttentionInput, hooks: HookContext) -> Residual:
         """What each position reads, summed over heads."""
-        q, k, v = self.project(x) if isinstance(x, Tensor) else self.project_apart(*x)
-        q, k, v = here("hook_q", q), here("hook_k", k), here("hook_v", v)
+        q, k, v = self.project(x) if isinstance(x, Tensor) else self.project_per_head(*x)
+        q, k, v = hooks("hook_q", q), hooks("hook_k", k), hooks("hook_v", v)
         if self.config.positions == "rotary":
             places = torch.arange(q.shape[1], device=q.device)[:, None].to(q.dtype)
             how = (places, self.config.rotary_base, self.config.rotary_width)
             q, k = (turned(x.transpose(1, 2), *how).transpose(1, 2) for x in (q, k))
-            q, k = here("hook_rot_q", q), here("hook_rot_k", k)
+            q, k = hooks("hook_rot_q", q), hooks("hook_rot_k", k)
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
-        env = self.environment(q, told)
-        if self.config.attention == "hardmax" or here.wants("hook_attn_scores") or here.wants("hook_pattern"):
-            z = self.mix_in_the_open(q, k, v, env, here)
+        env = self.environment(q)
+        if self.config.attention == "hardmax" or hooks.wants("hook_attn_scores") or hooks.wants("hook_pattern"):
+            z = self.materialised(q, k, v, env, hooks)
         else:
-            z = self.score(q, k, v, env) if self.score else self.mix(q, k, v)
-        z = here("hook_z", z.transpose(1, 2))
-        if here.wants("hook_result"):
-            return here("hook_result", torch.einsum("bphk,hkw->bphw", z, self.W_O)).sum(2) + self.b_O
+            z = self.score(q, k, v, env) if self.score else self.fused(q, k, v)
+        z = hooks("hook_z", z.transpose(1, 2))
+        if hooks.wants("hook_result"):
+            return hooks("hook_result", torch.einsum("bphk,hkw->bphw", z, self.W_O)).sum(2) + self.b_O
         return affine(z.flatten(2), self.W_O.flatten(0, 1), self.b_O)
 
     def project(self, x: Residual) -> tuple[PerHead, PerHead, PerHead]:
@@ -76,8 +77,8 @@ class Attention(nn.Module):
         q, k, v = qkv.split([len(self.W_Q), len(self.W_K), len(self.W_V)], dim=2)
         return q, self.of_all(k), self.of_all(v)
 
-    def project_apart(self, q: Apart, k: Apart, v: Apart) -> tuple[PerHead, PerHead, PerHead]:
-        """The same where each head's query, key and value have a stream of their own to read."""
+    def project_per_head(self, q: PerHeadInput, k: PerHeadInput, v: PerHeadInput) -> tuple[PerHead, PerHead, PerHead]:
+        """The same where each head's query, key and value have an input of their own."""
         parts = ((q, self.W_Q, self.b_Q), (k, self.W_K, self.b_K), (v, self.W_V, self.b_V))
         each = self.shape.heads
         q, k, v = (
@@ -93,24 +94,24 @@ class Attention(nn.Module):
             return shared
         return for_all(shared.transpose(1, 2), self.shape.heads).transpose(1, 2)
 
-    def mix(self, q: HeadFirst, k: HeadFirst, v: HeadFirst) -> HeadFirst:
-        """The values, mixed by softmaxed scores that are never written down."""
+    def fused(self, q: HeadFirst, k: HeadFirst, v: HeadFirst) -> HeadFirst:
+        """Fused attention: softmax of the scores times the values, and neither scores nor pattern are materialised."""
         bias = self.score_bias(q.shape[2], q)
         causal = self.config.causal and bias is None
         return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=causal, scale=self.scale)
 
-    def mix_in_the_open(self, q: HeadFirst, k: HeadFirst, v: HeadFirst, env: Environment, here: Here) -> HeadFirst:
-        """The same with the scores and the pattern there to be seen and changed."""
+    def materialised(self, q: HeadFirst, k: HeadFirst, v: HeadFirst, env: Environment, hooks: HookContext) -> HeadFirst:
+        """Materialised attention: the same with scores and pattern as tensors, which hooks see and change."""
         scores = self.compare(q, k, env)
         bias = self.score_bias(q.shape[2], q)
         if bias is not None:
             scores += bias
         elif self.config.causal:
             scores = scores.masked_fill(future(q.shape[2], q.device), -torch.inf)
-        scores = here("hook_attn_scores", scores)
+        scores = hooks("hook_attn_scores", scores)
         if self.score:
-            return self.score.read(here("hook_pattern", self.score.normalise(scores, env)), v, env)
-        return here("hook_pattern", self.normalise(scores)) @ v
+            return self.score.read(hooks("hook_pattern", self.score.normalise(scores, env)), v, env)
+        return hooks("hook_pattern", self.normalise(scores)) @ v
 
     def compare(self, q: HeadFirst, k: HeadFirst, env: Environment) -> Scores:
         """The score of every query with every key, before any mask."""
@@ -131,10 +132,10 @@ class Attention(nn.Module):
         bias = (-alibi_slopes(self.shape.heads)[:, None, None] * away).to(like)
         return bias.masked_fill_(future(length, like.device), -torch.inf) if self.config.causal else bias
 
-    def environment(self, q: HeadFirst, told: Told | None = None) -> Environment:
-        """What another score must know here."""
+    def environment(self, q: HeadFirst) -> Environment:
+        """What a score other than dot products must know."""
         seen = ~future(q.shape[2], q.device) if self.config.causal and self.score else None
-        return Environment(seen, self.config.causal, told=told)
+        return Environment(seen, self.config.causal, reach="onward" if self.config.causal else "all")
 
 
 def affine(x: Float[Tensor, "batch pos a"], weight: Float[Tensor, "a b"], bias: Float[Tensor, " b"]) -> Tensor:

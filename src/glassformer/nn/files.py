@@ -55,7 +55,7 @@ def load_transformer(folder: Path) -> tuple[Transformer, dict[str, str]]:
     """The same for those who can only use a Transformer."""
     model, documents = load(folder)
     if not isinstance(model, Transformer):
-        raise InputError(f"{folder} holds an {type(model).__name__}, and a Transformer is needed here")
+        raise InputError("nn.transformer_needed", source=folder, kind=type(model).__name__)
     return model, documents
 
 
@@ -66,14 +66,14 @@ def load(folder: Path) -> tuple[Model, dict[str, str]]:
     checksums = header["sha256"]
     parts = {name: _read_part(folder / name, checksums[name]) for name in checksums if name != "config"}
     if _checksum(_canonical(header.get("config"))) != checksums.get("config"):
-        raise InputError(f"{folder}/config.json was changed after the model was saved")
+        raise InputError("folder.config_changed", folder=folder)
     if header.get("kind", "transformer") not in KINDS:
-        raise InputError(f"{folder}/config.json: kind is one of {', '.join(KINDS)}; not {header['kind']!r}")
+        raise InputError("folder.kind", folder=folder, kinds=[*KINDS], kind=header["kind"])
     config_class, model_class = KINDS[header.get("kind", "transformer")]
     try:
         config = config_class.from_json(header["config"])
     except InputError as error:
-        raise InputError(f"{folder}/config.json: {error}") from None
+        raise InputError("folder.config", folder=folder, why=error.message) from None
     weights = _parse_weights(parts.pop("model.safetensors"), folder)
     with torch.device("meta"):
         expected = model_class(config).state_dict()  # type: ignore[arg-type]  # each class with its own config
@@ -85,19 +85,18 @@ def load(folder: Path) -> tuple[Model, dict[str, str]]:
 
 def _header(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
-        there = f"{folder} is a file, not a folder" if folder.is_file() else f"there is no folder {folder}"
-        raise InputError(f"{there}; `glassformer compile SPEC --out DIR` makes one")
+        raise InputError("folder.a_file" if folder.is_file() else "folder.no_folder", folder=folder)
     if not (folder / "config.json").exists():
-        raise InputError(f"{folder} is not a model folder: it holds no config.json")
+        raise InputError("folder.no_config", folder=folder)
     header = read_json(folder / "config.json")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise InputError(f"{folder}/config.json is not that of a {FORMAT}")
+        raise InputError("folder.format", folder=folder, format=FORMAT)
     checksums = header.get("sha256")
     if not isinstance(checksums, dict) or "model.safetensors" not in checksums:
-        raise InputError(f"{folder}/config.json lacks the checksums of its parts")
+        raise InputError("folder.no_checksums", folder=folder)
     for name in checksums:
         if Path(name).name != name:
-            raise InputError(f"{folder}/config.json names a part outside its folder: {name!r}")
+            raise InputError("folder.outside", folder=folder, name=name)
     return header
 
 
@@ -106,30 +105,30 @@ def _check_name(folder: Path) -> None:
     try:
         folder.exists()
     except (OSError, ValueError) as error:
-        raise InputError(f"{str(folder)[:60]!r} cannot be a folder: {getattr(error, 'strerror', error)}") from None
+        why = getattr(error, "strerror", None) or str(error)
+        raise InputError("folder.name", name=str(folder)[:60], why=why) from None
 
 
 def _check_replaceable(folder: Path) -> None:
     """Never write over something that is not a model, or holds more than one."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    refusal = f"{folder} exists and is not a model folder: choose another name, or remove it first"
     try:
         ours = {"config.json", *_header(folder)["sha256"]}
     except InputError:
-        raise InputError(refusal) from None
+        raise InputError("folder.not_replaceable", folder=folder) from None
     foreign = sorted({path.name for path in folder.iterdir()} - ours)
     if foreign:
-        raise InputError(f"{refusal} (it holds {foreign[0]!r})")
+        raise InputError("folder.holds_more", folder=folder, name=foreign[0])
 
 
 def _read_part(path: Path, checksum: object) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError("folder.cannot_read", path=path, why=error.strerror) from None
     if _checksum(data) != checksum:
-        raise InputError(f"{path} is not the file that config.json was written with: it was damaged or replaced")
+        raise InputError("folder.damaged", path=path)
     return data
 
 
@@ -137,7 +136,7 @@ def _parse_weights(data: bytes, folder: Path) -> dict[str, Tensor]:
     try:
         return safetensors.torch.load(data)
     except (SafetensorError, ValueError, KeyError) as error:
-        raise InputError(f"{folder}/model.safetensors is not a safetensors file: {error}") from None
+        raise InputError("folder.not_safetensors", folder=folder, why=str(error)) from None
 
 
 def _tensors(model: Model) -> dict[str, Tensor]:
@@ -164,29 +163,28 @@ def _checksum(data: bytes) -> str:
 def _check_weights(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor], folder: Path) -> None:
     """Names, shapes and number formats fit the config, before any memory is taken."""
     for name in sorted(expected.keys() - weights.keys()):
-        raise InputError(f"{folder}/model.safetensors lacks the weights {name}, which config.json asks for")
+        raise InputError("folder.lacks_weights", folder=folder, name=name)
     for name, value in sorted(weights.items()):
         if name not in expected:
-            raise InputError(f"{folder}/model.safetensors has weights {name} that config.json does not know")
+            raise InputError("folder.more_weights", folder=folder, name=name)
         if value.shape != expected[name].shape:
-            raise InputError(
-                f"{folder}: {name} has shape {list(value.shape)}, config.json says {list(expected[name].shape)}"
-            )
+            shapes = {"found": f"{[*value.shape]}", "right": f"{[*expected[name].shape]}"}
+            raise InputError("folder.shape", folder=folder, name=name, **shapes)
     formats = {str(value.dtype).removeprefix("torch.") for value in weights.values()}
     if len(formats) > 1 or not next(iter(weights.values())).is_floating_point():
-        raise InputError(f"{folder}/model.safetensors mixes number formats: {', '.join(sorted(formats))}")
+        raise InputError("folder.mixed_formats", folder=folder, formats=sorted(formats))
 
 
 def read_json(path: Path) -> Any:
-    """The value in a JSON file; what is wrong with it is said with line and column."""
+    """The value in a JSON file; an error names line and column."""
     try:
         if path.stat().st_size > LARGEST_DOCUMENT:
-            raise InputError(f"{path} is larger than {LARGEST_DOCUMENT // 2**20} MiB, the limit")
+            raise InputError("folder.too_large", path=path, limit=LARGEST_DOCUMENT // 2**20)
         return parse_json(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError("folder.cannot_read", path=path, why=error.strerror) from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not JSON text: {error}") from None
+        raise InputError("folder.not_json", name=path, why=str(error)) from None
 
 
 def parse_json(text: str, name: str) -> Any:
@@ -194,9 +192,9 @@ def parse_json(text: str, name: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{name}, line {error.lineno}, column {error.colno}: {error.msg}") from None
+        raise InputError("folder.json", name=name, line=error.lineno, column=error.colno, why=error.msg) from None
     except RecursionError as error:
-        raise InputError(f"{name} is not JSON text: {error}") from None
+        raise InputError("folder.not_json", name=name, why=str(error)) from None
 
 
 def to_json(value: Any) -> str:

@@ -34,7 +34,7 @@ def with_scale_absorbed(model: Transformer) -> Transformer:
         return model
     roots = [shape.head_width**0.5 for shape in model.config.blocks if shape.heads]
     if model.config.attention == "hardmax" and any(math.frexp(root)[0] != 0.5 for root in roots):
-        raise InputError("dividing queries by a root that is no power of two is rounded, which may break a hardmax tie")
+        raise InputError("nn.hardmax_tie")
     weights = {name: value.clone() for name, value in model.state_dict().items()}
     for i, shape in enumerate(model.config.blocks):
         for name in ("W_Q", "b_Q") if shape.heads else ():
@@ -72,17 +72,14 @@ def regrouped(model: Transformer) -> Transformer:
 
 def _refuse_parallel(model: Transformer) -> None:
     if model.config.parallel:
-        raise InputError("attention and MLP that read the same stream cannot stand one after the other")
+        raise InputError("nn.parallel_blocks")
 
 
 def filled_with_zeros(model: Transformer) -> Transformer:
     """Both halves in every block: those that were absent have weights of 0, so that only the residual is left."""
     absent = any(not (shape.heads and shape.mlp) for shape in model.config.blocks)
     if absent and not model.config.sums:
-        raise InputError(
-            "a norm after the residual would act on a sublayer that does nothing, and without a residual nothing would "
-            "be left: only residual connections, with norms before the sublayers, or none"
-        )
+        raise InputError("nn.not_filled")
     heads, width = max(((s.heads, s.head_width) for s in model.config.blocks if s.heads), default=(1, 2))
     mlp = max((s.mlp for s in model.config.blocks if s.mlp), default=(1,))
     shapes = [

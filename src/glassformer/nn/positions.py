@@ -1,4 +1,4 @@
-"""How a transformer knows where it is: tables to add. (Rotary positions and ALiBi are scores: `lineage.scores`.)
+"""How a transformer knows where it is: tables to add. (Rotary positions and ALiBi are scores: `nn.scores`.)
 
 Everything is computed in float64 and rounded where it is kept.
 """
@@ -20,7 +20,7 @@ def sinusoidal_table(context: int, width: int) -> Float[Tensor, "context width"]
 
 
 def dyadic_frequencies(context: int) -> int:
-    """How many halvings of the full turn tell all positions of a context apart: ⌈log₂ context⌉, at least 1."""
+    """How many halvings of the full turn distinguish all positions of a context: ⌈log₂ context⌉, at least 1."""
     return max(1, (context - 1).bit_length())
 
 

@@ -6,9 +6,8 @@ have at the same place, then what there is of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.errors import InputError, whole_number
-from glassformer.nn.scores import Additive, Dot, Environment, General, MultiHead, Sizes, Told, Weights, part
+from glassformer.nn.config import PlainConfig, check_choices, check_flags
+from glassformer.nn.scores import Additive, Dot, Environment, General, MultiHead, Sizes, Weights, part
 
 Tokens: TypeAlias = Int[Tensor, "batch pos"]
 Vectors: TypeAlias = Float[Tensor, "batch place width"]
@@ -31,7 +31,7 @@ NONE: Final = "none"
 
 
 @dataclass(frozen=True)
-class ReaderConfig:
+class ReaderConfig(PlainConfig):
     """What an encoder and decoder are made of."""
 
     vocab: int
@@ -43,49 +43,33 @@ class ReaderConfig:
     window: str = "global"
     heads: int = 1
     groups: int | None = None
-    """How many groups of heads share their keys and values; each head has its own if not told."""
+    """How many groups of heads share their keys and values; each head has its own if not given."""
     cell: str = "gru"
     """gru, lstm, or lstmn: an LSTM that reads all its earlier states (Cheng et al. 2016), and an LSTM behind it."""
     place: str = "after"
     """Whether the decoder looks after its step (Luong) or before it, and steps with what it saw (Bahdanau)."""
     feeding: bool = False
-    """Whether what was read, and said, is an input of the next step (Luong)."""
+    """Whether what was read, joined with the state, is an input of the next step (Luong)."""
     intra: bool = False
     """Whether the decoder also looks at its own earlier states (Paulus)."""
 
     def __post_init__(self) -> None:
         for name in ("vocab", "outputs", "context", "width", "heads"):
             whole_number(getattr(self, name), name, least=1)
-        whole_number(self.separator, "the separator", least=0)
+        whole_number(self.separator, "nn.separator", least=0)
         if self.groups is not None:
-            whole_number(self.groups, "the number of groups", least=1)
-        for name in ("feeding", "intra"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")
-        for name, choices in (("cell", CELLS), ("place", PLACES)):
-            if getattr(self, name) not in choices:
-                raise InputError(f"{name} is one of {', '.join(choices)}; not {getattr(self, name)!r}")
+            whole_number(self.groups, "nn.group_count", least=1)
+        check_flags(self, "feeding", "intra")
+        check_choices(self, {"cell": CELLS, "place": PLACES})
         if self.width % self.heads:
-            raise InputError(f"width {self.width} does not divide into {self.heads} heads")
+            raise InputError("nn.width_by_heads", width=self.width, heads=self.heads)
         if self.place == "before" and self.score == NONE:
-            raise InputError("without attention there is nothing to look at before a step")
+            raise InputError("nn.nothing_before_a_step")
 
     @property
     def by_steps(self) -> bool:
         """Whether a step needs what was read in the one before, so that steps cannot be done together."""
         return self.place == "before" or self.feeding
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> ReaderConfig:
-        """The config that `to_json` wrote."""
-        try:
-            return cls(**values)
-        except TypeError as error:
-            raise InputError(f"this is not the config of a recurrent reader: {error}") from None
 
 
 def attention(config: ReaderConfig) -> Dot | MultiHead:
@@ -122,18 +106,14 @@ class EncoderDecoder(nn.Module):
         logits: Tensor = self.unembed(self.read(tokens)[None])[0]
         return logits
 
-    def read(
-        self, tokens: Tokens, told: Told | None = None, seen: list[Weights] | None = None
-    ) -> Float[Tensor, "batch pos width"]:
+    def read(self, tokens: Tokens, seen: list[Weights] | None = None) -> Float[Tensor, "batch pos width"]:
         """The vectors that logits are read off; zero at the source, where nothing is asked."""
         source, target = parted(tokens, self.config.separator)
         if tokens.shape[1] > self.config.context:
-            raise InputError(f"{tokens.shape[1]} tokens do not fit a context of {self.config.context}")
+            raise InputError("nn.context", count=tokens.shape[1], context=self.config.context)
         memory, state = self.encode(source)
-        if told is not None:
-            told.reach = "onward" if self.config.by_steps else "here"
         lengths = torch.full((len(tokens),), source.shape[1], device=tokens.device)
-        env = Environment(lengths=lengths, told=told)
+        env = Environment(lengths=lengths, reach="onward" if self.config.by_steps else "here")
         decode = self.by_steps if self.config.by_steps else self.at_once
         return F.pad(decode(self.embed(target), memory, state, env, seen), (0, 0, source.shape[1], 0))
 
@@ -150,17 +130,17 @@ class EncoderDecoder(nn.Module):
         """All steps, and then all looks."""
         states, _ = self.decoder(inputs, contiguous(state))
         parts = [self.look(states, memory, env, seen)] if self.attention is not None else []
-        return self.said(states, parts, states)
+        return self.joined(states, parts, states)
 
     def by_steps(
         self, inputs: Vectors, memory: Memory, state: State, env: Environment, seen: list[Weights] | None
     ) -> Vectors:
-        """Step by step: look and step, or step and look, each with what the one before gave."""
+        """Step by step: look and step, or step and look, each with the output of the one before."""
         looks: list[Weights] | None = None if seen is None else []
-        own, said = inputs.new_zeros(len(inputs), 0, inputs.shape[2]), [torch.zeros_like(inputs[:, :1])]
+        own, joined = inputs.new_zeros(len(inputs), 0, inputs.shape[2]), [torch.zeros_like(inputs[:, :1])]
         for t in range(inputs.shape[1]):
             env.first = t
-            fed, parts = said[-1], list[Vectors]()
+            fed, parts = joined[-1], list[Vectors]()
             if self.config.place == "before":
                 last = state if isinstance(state, Tensor) else state[0]
                 fed = self.look(last.transpose(0, 1), memory, env, looks)
@@ -169,12 +149,10 @@ class EncoderDecoder(nn.Module):
             own = torch.cat([own, now], dim=1)
             if self.attention is not None and self.config.place == "after":
                 parts = [self.look(now, memory, env, looks)]
-            said.append(self.said(now, parts, own))
+            joined.append(self.joined(now, parts, own))
         if seen is not None and looks:
             seen.append(torch.cat(looks, dim=2))
-        if env.told is not None and env.told.choices:
-            env.told.choices = [(env.told.reach, torch.cat([chosen for _, chosen in env.told.choices], dim=1))]
-        return torch.cat(said[1:], dim=1)
+        return torch.cat(joined[1:], dim=1)
 
     def look(self, states: Vectors, memory: Memory, env: Environment, seen: list[Weights] | None) -> Vectors:
         """What the states, as queries, read from the memory."""
@@ -182,10 +160,10 @@ class EncoderDecoder(nn.Module):
         q, k = states[:, None], memory[:, None]
         if seen is not None:
             seen.append(self.attention.weights(q, k, replace(env, state=dict(env.state))))
-        found: Vectors = self.attention(q, k, k, env)[:, 0]
-        return found
+        read: Vectors = self.attention(q, k, k, env)[:, 0]
+        return read
 
-    def said(self, states: Vectors, parts: list[Vectors], own: Memory) -> Vectors:
+    def joined(self, states: Vectors, parts: list[Vectors], own: Memory) -> Vectors:
         """h̃ = tanh(W [c; s]): states and what was read, joined; of its own states a decoder reads the earlier ones."""
         if self.own is not None:
             first = own.shape[1] - states.shape[1]
@@ -197,7 +175,7 @@ class EncoderDecoder(nn.Module):
     def alignment(self, tokens: Tokens) -> Float[Tensor, "batch head target source"]:
         """Where each token of the answer looked."""
         if self.attention is None:
-            raise InputError("this reader has no attention: there is no alignment")
+            raise InputError("nn.no_alignment")
         seen: list[Weights] = []
         self.read(tokens, seen=seen)
         return seen[0]
@@ -242,8 +220,8 @@ def parted(tokens: Tokens, separator: int) -> tuple[Int[Tensor, "batch source"],
     """The source, with the separator that ends it, and what follows."""
     ends = (tokens[0] == separator).nonzero()
     if not len(ends):
-        raise InputError(f"no token {separator} says where the source ends")
+        raise InputError("nn.no_separator", separator=separator)
     first = int(ends[0]) + 1
     if not bool((tokens[:, first - 1] == separator).all()):
-        raise InputError("the sources of a batch have one length")
+        raise InputError("nn.one_source_length")
     return tokens[:, :first], tokens[:, first:]

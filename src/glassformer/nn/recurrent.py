@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from glassformer.errors import InputError, whole_number
-from glassformer.nn.scores import Told
+from glassformer.errors import whole_number
+from glassformer.nn.config import PlainConfig
 
 
 class Recurrent(nn.Module):
@@ -33,7 +31,7 @@ class Recurrent(nn.Module):
 
 
 @dataclass(frozen=True)
-class LSTMConfig:
+class LSTMConfig(PlainConfig):
     """The sizes of an LSTM."""
 
     vocab: int
@@ -45,18 +43,6 @@ class LSTMConfig:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             whole_number(value, name, least=1)
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> LSTMConfig:
-        """The config that `to_json` wrote."""
-        try:
-            return cls(**values)
-        except TypeError as error:
-            raise InputError(f"these are not the sizes of an LSTM: {error}") from None
 
 
 class LSTM(nn.Module):
@@ -74,7 +60,7 @@ class LSTM(nn.Module):
         logits: Tensor = self.unembed(self.read(tokens))
         return logits
 
-    def read(self, tokens: Int[Tensor, "batch pos"], told: Told | None = None) -> Float[Tensor, "batch pos hidden"]:
-        """The states that the logits are read off; an LSTM has nothing else to tell."""
+    def read(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos hidden"]:
+        """The states that the logits are read off."""
         states: Tensor = self.lstm(self.embed(tokens))[0]
         return states

@@ -2,8 +2,8 @@
 
 All have one shape. `score` compares queries with keys, `normalise` makes weights of scores, `read` mixes values; `Dot`
 does each in the plainest way, and every other part changes one of the three, in the lines under its formula. What else
-a part may know (who may look where, at which place it stands, how long the source is, what it did before) and tell
-(terms of the loss, choices that were drawn) is in the `Environment`.
+a part may know (who may look where, at which place it stands, how long the source is, what it did before) is in the
+`Environment`; what a part adds to the loss in training is collected by `auxiliary_losses`.
 
 In formulas q is a query, kᵢ and vᵢ are key and value at place i, eᵢ is a score, aᵢ a weight, c what is read. Axes:
 batch, head, query and key (places), width. A part has weights of its own for each head.
@@ -12,8 +12,11 @@ batch, head, query and key (places), width. A part has weights of its own for ea
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -30,38 +33,8 @@ Weights: TypeAlias = Float[Tensor, "batch head query key"]
 Read: TypeAlias = Float[Tensor, "batch head query value"]
 
 
-@dataclass
-class Told:
-    """What parts tell whoever trains them: terms of the loss, and the log-probabilities of what was drawn."""
-
-    generator: torch.Generator
-    """Where chance comes from, so that a step can be repeated."""
-    reach: str = "onward"
-    """For which places' answers a choice matters: its own alone (here), its own and later ones (onward), or all."""
-    penalties: list[Float[Tensor, ""]] = field(default_factory=list)
-    choices: list[tuple[str, Float[Tensor, "batch query"]]] = field(default_factory=list)
-    """With the reach that each had."""
-
-    @property
-    def says_something(self) -> bool:
-        """Whether the loss is not just that of the answers."""
-        return bool(self.penalties or self.choices)
-
-    def loss(self, losses: Float[Tensor, "batch pos"], asked: int) -> Float[Tensor, ""]:
-        """Penalties, and REINFORCE: choices after which less was lost than by others at that place get likelier.
-
-        The last places are those of the choices, unless these reach all. What a choice cost is what was lost within
-        its reach, less the mean of the same in the other sequences, which does not depend on it. All is divided by the
-        number of answers that were asked for, as their loss is.
-        """
-        total = losses.new_zeros(()) + sum(self.penalties)
-        for reach, chosen in self.choices:
-            cost = losses.detach() if reach == "all" else losses.detach()[:, -chosen.shape[1] :]
-            if reach != "here":
-                cost = cost.flip(1).cumsum(1).flip(1) if reach == "onward" else cost.sum(1, keepdim=True)
-            others = (cost.sum(0) - cost) / max(len(cost) - 1, 1)
-            total = total + ((cost - others) * chosen).sum() / max(asked, 1)
-        return total
+Reach: TypeAlias = Literal["here", "onward", "all"]
+"""For which places' answers it matters what a query reads: its own alone, its own and later ones, or all."""
 
 
 @dataclass
@@ -69,16 +42,15 @@ class Environment:
     """What a part may know beyond queries, keys and values, and where it keeps what it must remember."""
 
     mask: Bool[Tensor, "*rows query key"] | None = None
-    """Where queries may look, [query, key] or [batch, head or 1, query, key]; everywhere if not told."""
+    """Where queries may look, [query, key] or [batch, head or 1, query, key]; everywhere if not given."""
     causal: bool = False
     """Whether that is at themselves and what is before them, no more and no less."""
     first: int = 0
     """The place of the first query."""
     lengths: Int[Tensor, " batch"] | None = None
-    """How many keys there really are (a mask hides the others); all if not told."""
+    """How many keys there really are (a mask hides the others); all if not given."""
+    reach: Reach = "onward"
     state: dict[str, Tensor] = field(default_factory=dict)
-    told: Told | None = None
-    """If somebody trains the part; then chance is allowed."""
 
     def places(self, queries: Tensor) -> Float[Tensor, "query 1"]:
         """Where the queries stand."""
@@ -98,6 +70,8 @@ class Dot(nn.Module):
     """e = q·k, a = softmax e, c = Σ aᵢvᵢ."""
 
     source: ClassVar[str] = "Luong et al. 2015"
+    auxiliary: AuxiliaryLoss | None = None
+    """Where the part puts what it adds to the loss; only in `auxiliary_losses`, and only then chance is allowed."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -132,7 +106,7 @@ def softmax(scores: Scores, mask: Bool[Tensor, "*rows query key"] | None = None)
 
 
 def weights(*shape: int) -> nn.Parameter:
-    """Normal numbers that keep the size of what they multiply, [head, in, out] or [head, in]."""
+    """Normal numbers with the standard deviation 1/√fan-in, [head, in, out] or [head, in]."""
     return nn.Parameter(torch.randn(shape) / math.sqrt(shape[1]))
 
 
@@ -198,7 +172,7 @@ class Location(Dot):
     def score(self, q: Queries, k: Keys, env: Environment) -> Scores:
         """Only as many places as there are keys."""
         if k.shape[2] > self.sizes.context:
-            raise InputError(f"location scores know {self.sizes.context} places, and there are {k.shape[2]} keys")
+            raise InputError("scores.location", places=self.sizes.context, keys=k.shape[2])
         return (q @ self.W)[..., : k.shape[2]]
 
 
@@ -236,16 +210,16 @@ class Structured(Dot):
 
     def score(self, q: Queries, k: Keys, env: Environment) -> Scores:
         """The same for every query."""
-        said = torch.einsum("bhkw,hw->bhk", torch.tanh(k @ self.W), self.w)
-        return said[:, :, None].expand(-1, -1, q.shape[2], -1)
+        scores = torch.einsum("bhkw,hw->bhk", torch.tanh(k @ self.W), self.w)
+        return scores[:, :, None].expand(-1, -1, q.shape[2], -1)
 
     def normalise(self, scores: Scores, env: Environment) -> Weights:
         """Softmax, and the penalty, meaned over queries and batch."""
         a = softmax(scores, env.mask)
-        if env.told is not None:
+        if self.auxiliary is not None:
             hops = a.transpose(1, 2)
-            apart = hops @ hops.transpose(-2, -1) - torch.eye(a.shape[1], dtype=a.dtype, device=a.device)
-            env.told.penalties.append(self.STRENGTH * apart.square().sum((-2, -1)).mean())
+            difference = hops @ hops.transpose(-2, -1) - torch.eye(a.shape[1], dtype=a.dtype, device=a.device)
+            self.auxiliary.penalties.append(self.STRENGTH * difference.square().sum((-2, -1)).mean())
         return a
 
 
@@ -307,8 +281,8 @@ def turned(
 class Hard(Dot):
     """One key is drawn, i ~ softmax(q·k / √width), and c = vᵢ; without training it is the likeliest.
 
-    Nothing of this has a gradient: the choice is learned by REINFORCE (`Told.loss`). Mnih et al. drew a place in a
-    picture; to draw a key is of Xu et al. 2015.
+    Nothing of this has a gradient: the choice is learned by REINFORCE (`AuxiliaryLoss.total`). Mnih et al. drew a place
+    in a picture; to draw a key is of Xu et al. 2015.
     """
 
     source: ClassVar[str] = "Mnih et al. 2014"
@@ -322,11 +296,12 @@ class Hard(Dot):
         p = softmax(scores, env.mask)
         blind = p.detach().sum(-1, keepdim=True) == 0
         p = p.masked_fill(blind, 1.0)  # who sees nothing draws, too, but gets nothing
-        if env.told is None:
+        if self.auxiliary is None:
             drawn = p.argmax(-1, keepdim=True)
         else:
-            drawn = torch.multinomial(p.detach().flatten(0, 2), 1, generator=env.told.generator).view(*p.shape[:3], 1)
-            env.told.choices.append((env.told.reach, p.gather(-1, drawn).squeeze(-1).log().sum(1)))
+            chance = self.auxiliary.generator
+            drawn = torch.multinomial(p.detach().flatten(0, 2), 1, generator=chance).view(*p.shape[:3], 1)
+            self.auxiliary.choices[self, env.reach].append(p.gather(-1, drawn).squeeze(-1).log().sum(1))
         return torch.zeros_like(p).scatter(-1, drawn, 1.0).masked_fill(blind, 0.0)
 
 
@@ -397,7 +372,7 @@ class Predicted(Windowed):
 class Linear(Dot):
     """c = φ(q)·(Σ φ(kᵢ)ᵀvᵢ) / φ(q)·Σ φ(kᵢ), φ = elu + 1: sums that no query enters, and no weight is written down.
 
-    The weights that there would be are softmax(log φ(q)·φ(k)); they are made for those who look, or if it is less work.
+    The weights that there would be are softmax(log φ(q)·φ(k)); they are made for hooks, or if it is less work.
     """
 
     source: ClassVar[str] = "Katharopoulos et al. 2020"
@@ -439,7 +414,7 @@ class MultiHead(nn.Module):
         heads, own = inner.sizes.heads, inner.sizes.width
         groups = heads if groups is None else groups
         if groups < 1 or heads % groups:
-            raise InputError(f"{heads} heads do not divide into {groups} groups that share keys and values")
+            raise InputError("nn.groups", heads=heads, groups=groups)
         self.inner = inner
         self.W_Q, self.W_O = weights(heads, width, own), weights(heads, own, width)
         self.W_K, self.W_V = (weights(groups, width, own) for _ in range(2))
@@ -461,6 +436,53 @@ class MultiHead(nn.Module):
 def for_all(shared: Float[Tensor, "batch group place width"], heads: int) -> Float[Tensor, "batch head place width"]:
     """Every head with its group's keys, or values."""
     return shared.repeat_interleave(heads // shared.shape[1], dim=1)
+
+
+# -- training ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class AuxiliaryLoss:
+    """What the parts of a model add to the loss: penalties, and REINFORCE for what was drawn."""
+
+    generator: torch.Generator
+    """Where chance comes from, so that a step can be repeated."""
+    penalties: list[Float[Tensor, ""]] = field(default_factory=list)
+    choices: dict[tuple[nn.Module, Reach], list[Float[Tensor, "batch query"]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """For each part, and its reach, the log-probabilities of what it drew, run by run."""
+
+    def total(self, losses: Float[Tensor, "batch pos"], answers: int) -> Float[Tensor, ""]:
+        """Penalties, and REINFORCE: choices after which less was lost than by others at that place get likelier.
+
+        The last places are those of the choices, unless these reach all. What a choice costs is the loss within its
+        reach, less the mean of the same in the other sequences, which does not depend on it. All is divided by the
+        number of answers, as their loss is.
+        """
+        total = losses.new_zeros(()) + sum(self.penalties)
+        for (_, reach), runs in self.choices.items():
+            chosen = torch.cat(runs, dim=1)
+            cost = losses.detach() if reach == "all" else losses.detach()[:, -chosen.shape[1] :]
+            if reach != "here":
+                cost = cost.flip(1).cumsum(1).flip(1) if reach == "onward" else cost.sum(1, keepdim=True)
+            others = (cost.sum(0) - cost) / max(len(cost) - 1, 1)
+            total = total + ((cost - others) * chosen).sum() / max(answers, 1)
+        return total
+
+
+@contextmanager
+def auxiliary_losses(model: nn.Module, generator: torch.Generator) -> Iterator[AuxiliaryLoss]:
+    """Collects what the parts of a model add to the loss of the runs inside; a part that draws does so only here."""
+    collected = AuxiliaryLoss(generator)
+    parts = [part for part in model.modules() if isinstance(part, Dot)]
+    for part in parts:
+        part.auxiliary = collected
+    try:
+        yield collected
+    finally:
+        for part in parts:
+            part.auxiliary = None
 
 
 # -- the family --------------------------------------------------------------------------------------------
@@ -487,13 +509,13 @@ WINDOWS: Final[dict[str, type[Windowed] | None]] = {"global": None, "local-m": W
 def part(name: str, sizes: Sizes, window: str = "global") -> Dot:
     """The part with this name, within a window."""
     if name not in FAMILY:
-        raise InputError(f"a score is one of {', '.join(FAMILY)}; not {name!r}")
+        raise InputError("scores.score", names=[*FAMILY], name=name)
     if window not in WINDOWS:
-        raise InputError(f"a window is one of {', '.join(WINDOWS)}; not {window!r}")
+        raise InputError("scores.window", names=[*WINDOWS], name=window)
     if name == "rotary" and sizes.width % 2:
-        raise InputError(f"rotary positions turn pairs of numbers: the width of a head must be even, not {sizes.width}")
+        raise InputError("scores.rotary", width=sizes.width)
     frame = WINDOWS[window]
     if frame is not None and FAMILY[name].normalise is not Dot.normalise:
-        raise InputError(f"a window makes weights in its own way, and so does {name}: they do not go together")
+        raise InputError("scores.window_with", name=name)
     inner = FAMILY[name](sizes)
     return inner if frame is None else frame(sizes, inner)

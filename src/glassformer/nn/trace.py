@@ -1,25 +1,28 @@
-"""Looking inside: a `Trace` holds the named activations of one run; a `Look` is what sees and changes them.
+"""Looking inside: a `Trace` holds the named activations of one run; a `HookContext` keeps and changes them in the run.
 
-The model hands every activation to a `Look` under its name (TransformerLens's names). Nobody looking costs
-nothing: `UNSEEN` gives everything back untouched.
+The model passes every activation through `hooks(name, value)`, under TransformerLens's names. Without hooks that costs
+next to nothing: `NO_HOOKS` returns everything untouched.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.messages import Message
 from glassformer.nn.config import Config
-from glassformer.shown import Shown
+from glassformer.representation import HTMLRepresentation
 
 MOST_KEPT: Final = 2**31
 """Numbers that a trace holds: 8 GiB in float32."""
+ON_REQUEST: Final = ("hook_q_input", "hook_k_input", "hook_v_input", "hook_result", "hook_mlp_in")
+"""Activations that are made only if they are named one by one: what every head, and MLP, reads and adds."""
 
 NamesFilter: TypeAlias = str | Sequence[str] | Callable[[str], bool] | None
 
@@ -33,7 +36,7 @@ class HookPoint:
     def layer(self) -> int:
         """The number of the block, for the hooks of a block."""
         if not self.name.startswith("blocks."):
-            raise InputError(f"{self.name} belongs to no block")
+            raise InputError("trace.no_block", name=self.name)
         return int(self.name.split(".")[1])
 
 
@@ -41,62 +44,65 @@ HookFunction: TypeAlias = Callable[[Tensor, HookPoint], Tensor | None]
 Hook: TypeAlias = tuple[str | Callable[[str], bool], HookFunction]
 
 
-class Look:
-    """What somebody wants to see, and to change, in one run."""
+@dataclass(frozen=True, eq=False)
+class HookContext:
+    """What one run keeps and changes, seen from one part of the model, where names are shorter by a prefix.
 
-    def __init__(self, wanted: frozenset[str] = frozenset(), edits: Mapping[str, list[HookFunction]] | None = None):
-        self.wanted, self.edits = wanted, dict(edits or {})
-        self.seen: dict[str, Tensor] = {}
+    In the first attention, `hooks("hook_q", q)` is about the activation `blocks.0.attn.hook_q`.
+    """
 
-    def at(self, name: str, value: Tensor) -> Tensor:
-        """Pass an activation by: change it as asked, keep it if wanted, and give it on."""
+    wanted: Container[str] = ()
+    """The names of the activations that are kept in the cache."""
+    edits: Mapping[str, Sequence[HookFunction]] = field(default_factory=dict)
+    cache: dict[str, Tensor] = field(default_factory=dict)
+    prefix: str = ""
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        """The activation, changed by the edits of its name; it is kept if it is wanted."""
+        name = self.prefix + name
         for edit in self.edits.get(name, ()):
             own = value.clone()  # so that an edit in place changes this activation and no other
             result = edit(own, HookPoint(name))
             changed = own if result is None else result
             if not isinstance(changed, Tensor):
-                raise InputError(f"the hook on {name} gave {type(changed).__name__}, not a tensor {list(value.shape)}")
+                raise InputError(
+                    "trace.no_tensor", name=name, type=type(changed).__name__, shape=f"{list(value.shape)}"
+                )
             if changed.shape != value.shape:
-                raise InputError(f"the hook on {name} gave shape {list(changed.shape)} for {list(value.shape)}")
+                raise InputError("trace.shape", name=name, found=f"{list(changed.shape)}", shape=f"{list(value.shape)}")
             value = changed
         if name in self.wanted:
-            self.seen[name] = value
+            self.cache[name] = value
         return value
 
-    def inside(self, prefix: str) -> Here:
-        """The same look from inside a part of the model, where names are shorter."""
-        return Here(self, prefix)
-
-
-@dataclass(frozen=True)
-class Here:
-    """A `Look` from inside one part of the model: `here("hook_q", q)` is `look.at("blocks.0.attn.hook_q", q)`."""
-
-    look: Look | None
-    prefix: str = ""
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        """Pass an activation by."""
-        return value if self.look is None else self.look.at(self.prefix + name, value)
-
-    def edits(self, name: str) -> bool:
-        """Whether somebody changes this activation."""
-        return self.look is not None and self.prefix + name in self.look.edits
+    def edited(self, name: str) -> bool:
+        """Whether an edit changes this activation."""
+        return self.prefix + name in self.edits
 
     def wants(self, name: str) -> bool:
         """Whether this activation must be computed even if the model could do without it."""
-        return self.look is not None and (self.prefix + name in self.look.wanted or self.edits(name))
+        return self.prefix + name in self.wanted or self.edited(name)
 
-    def inside(self, prefix: str) -> Here:
-        """The same from further inside."""
-        return self if self.look is None else Here(self.look, self.prefix + prefix)
+    def inside(self, prefix: str) -> HookContext:
+        """The same, seen from a part inside this one."""
+        return self if self is NO_HOOKS else replace(self, prefix=self.prefix + prefix)
 
 
-UNSEEN = Here(None)
+NO_HOOKS: Final = HookContext()
 
 
 @dataclass(frozen=True)
-class Trace(Mapping[str, Tensor], Shown):
+class Every(Container[str]):
+    """The names of all activations that are always there, or of all that are made on request only."""
+
+    on_request: bool
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).endswith(ON_REQUEST) == self.on_request
+
+
+@dataclass(frozen=True)
+class Trace(Mapping[str, Tensor], HTMLRepresentation):
     """Every named activation of one run, with the tokens that went in and the logits that came out."""
 
     tokens: Int[Tensor, "batch pos"] | Float[Tensor, "batch pos width"]
@@ -105,7 +111,7 @@ class Trace(Mapping[str, Tensor], Shown):
 
     def __getitem__(self, name: str) -> Tensor:
         if name not in self.activations:
-            raise KeyError(unknown_hook(name, self.activations))
+            raise KeyError(str(unknown_hook(name, self.activations)))
         return self.activations[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -120,7 +126,7 @@ class Trace(Mapping[str, Tensor], Shown):
 
 
 def select(names: Sequence[str], wanted: NamesFilter, further: Sequence[str] = ()) -> frozenset[str]:
-    """The names that a filter means, or tells one by one (then also further ones); an unknown name is an error."""
+    """The names that a filter chooses, or lists (then also further ones); an unknown name is an error."""
     if wanted is None:
         return frozenset(names)
     if callable(wanted):
@@ -139,7 +145,7 @@ def edits_by_name(
     for where, function in hooks:
         chosen = select(names, where, further)
         if not chosen:
-            raise InputError("a hook's filter matches no activation of this model, so the hook would never run")
+            raise InputError("trace.filter_matches_nothing")
         for name in chosen:
             edits.setdefault(name, []).append(function)
     return edits
@@ -159,18 +165,17 @@ def refuse_if_too_large(names: Iterable[str], config: Config, batch: int, length
     total = batch * length * sum(map(numbers, names))
     if total > MOST_KEPT:
         raise InputError(
-            f"these activations of {batch:,} × {length:,} tokens take some {total * 4 / 2**30:.0f} GiB; the limit is "
-            f"{MOST_KEPT * 4 // 2**30} GiB: name fewer of them, or take fewer or shorter words"
+            "trace.too_large", batch=batch, length=length, size=total * 4 / 2**30, limit=MOST_KEPT * 4 // 2**30
         )
 
 
-def nearest(name: str, names: Iterable[str], alike: float = 0.0) -> list[str]:
-    """The three names that are most like one, nearest first, of those that are alike enough."""
-    return difflib.get_close_matches(name, list(names), n=3, cutoff=alike)
+def nearest(name: str, names: Iterable[str], similarity: float = 0.0) -> list[str]:
+    """The three names that are most similar to one, nearest first, of those that are similar enough (0 to 1)."""
+    return difflib.get_close_matches(name, list(names), n=3, cutoff=similarity)
 
 
-def unknown_hook(name: str, names: Iterable[str]) -> str:
-    """A message for a hook that does not exist, with the nearest that do."""
+def unknown_hook(name: str, names: Iterable[str]) -> Message:
+    """That there is no such hook, with the nearest that exist."""
     names = sorted(names)
-    near = nearest(name, names, alike=0.4) or [each for each in names if name in each][:3] or nearest(name, names)
-    return f"there is no activation {name!r} here" + (f"; near it are {', '.join(near)}" if near else "")
+    near = nearest(name, names, similarity=0.4) or [each for each in names if name in each][:3] or nearest(name, names)
+    return Message("trace.unknown_near", name=name, near=near) if near else Message("trace.unknown", name=name)

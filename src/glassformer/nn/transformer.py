@@ -2,7 +2,7 @@
 
 A compiler may write its weights, an optimiser may find them, a file may hold them; nothing below can tell.
 Weights and activations have TransformerLens's names and shapes. Every activation passes through
-`here(name, value)`, which is how `trace`, `run_with_cache` and `run_with_hooks` see and change it.
+`hooks(name, value)`, which is how `trace`, `run_with_cache` and `run_with_hooks` see and change it.
 
 Axes: batch, pos (position), width (residual stream), head, head_width, query and key (positions), output.
 """
@@ -10,8 +10,9 @@ Axes: batch, pos (position), width (residual stream), head, head_width, query an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -20,28 +21,26 @@ from torch import Tensor, nn
 
 from glassformer.errors import InputError
 from glassformer.nn import positions
-from glassformer.nn.attention import Apart, Attention, Residual, affine
+from glassformer.nn.attention import Attention, AttentionInput, Residual, affine
 from glassformer.nn.config import ADDED_POSITIONS, BlockShape, Config
-from glassformer.nn.scores import Told
 from glassformer.nn.trace import (
-    UNSEEN,
-    Here,
+    NO_HOOKS,
+    Every,
     Hook,
-    Look,
+    HookContext,
     NamesFilter,
     Trace,
     edits_by_name,
     refuse_if_too_large,
     select,
 )
-from glassformer.shown import Shown
+from glassformer.representation import HTMLRepresentation
 
 Tokens: TypeAlias = Int[Tensor, "batch pos"]
 Logits: TypeAlias = Float[Tensor, "batch pos output"]
 Places: TypeAlias = Int[Tensor, " pos"]
 Input: TypeAlias = Tokens | Residual
 """Tokens, or vectors that enter the residual stream as they are."""
-NORM_HOOKS: Final = ("hook_scale", "hook_normalized")
 
 
 class Embed(nn.Module):
@@ -71,13 +70,13 @@ class PosEmbed(nn.Module):
             self.register_buffer("W_pos", formula(config.context, config.width).float(), persistent=False)
 
     def forward(self, tokens: Input, first: int | Places = 0) -> Residual:
-        """The same vectors for every sequence of the batch, from position `first` on, or at the places told."""
+        """The same vectors for every sequence of the batch, from position `first` on, or at given places."""
         where = first if isinstance(first, Tensor) else slice(first, first + tokens.shape[1])
         return self.W_pos[where].expand(tokens.shape[0], -1, -1)
 
 
-class Head(nn.Module):
-    """BERT's way from the stream to what logits are read off: a hidden layer, and its norm."""
+class MLMHead(nn.Module):
+    """BERT's hidden layer between the residual stream and the unembedding, with its norm."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -85,10 +84,10 @@ class Head(nn.Module):
         self.b_H = nn.Parameter(torch.empty(config.width))
         self.activation, self.ln = Activate(config), Norm(config)
 
-    def forward(self, x: Residual, here: Here) -> Residual:
+    def forward(self, x: Residual, hooks: HookContext) -> Residual:
         """Affine, activation, norm."""
-        said: Residual = self.ln(self.activation(affine(x, self.W_H, self.b_H)), here.inside("ln."))
-        return said
+        normalized: Residual = self.ln(self.activation(affine(x, self.W_H, self.b_H)), hooks.inside("ln."))
+        return normalized
 
 
 class MLP(nn.Module):
@@ -108,20 +107,20 @@ class MLP(nn.Module):
         if config.gated:
             self.W_gate = nn.Parameter(torch.empty(config.width, first))
 
-    def forward(self, x: Residual, here: Here) -> Residual:
+    def forward(self, x: Residual, hooks: HookContext) -> Residual:
         """Affine, activation, affine (and again for further hidden layers: hook_pre_1, hook_post_1, …)."""
         if self.config.gated:
-            pre, linear = here("hook_pre", x @ self.W_gate), here("hook_pre_linear", affine(x, self.W_in, self.b_in))
-            hidden = here("hook_post", self.activate(pre) * linear)
+            pre, linear = hooks("hook_pre", x @ self.W_gate), hooks("hook_pre_linear", affine(x, self.W_in, self.b_in))
+            hidden = hooks("hook_post", self.activate(pre) * linear)
         else:
-            hidden = here("hook_post", self.activate(here("hook_pre", affine(x, self.W_in, self.b_in))))
+            hidden = hooks("hook_post", self.activate(hooks("hook_pre", affine(x, self.W_in, self.b_in))))
         for i, (weight, bias) in enumerate(zip(self.W_mid, self.b_mid, strict=True), start=1):
-            hidden = here(f"hook_post_{i}", self.activate(here(f"hook_pre_{i}", affine(hidden, weight, bias))))
+            hidden = hooks(f"hook_post_{i}", self.activate(hooks(f"hook_pre_{i}", affine(hidden, weight, bias))))
         return affine(hidden, self.W_out, self.b_out)
 
 
 class Activate(nn.Module):
-    """What a hidden unit says, of what it heard."""
+    """The activation function of hidden units."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -151,21 +150,21 @@ class Norm(nn.Module):
         if self.centred:
             self.b = nn.Parameter(torch.empty(config.width))
 
-    def forward(self, x: Float[Tensor, "*apart width"], here: Here) -> Float[Tensor, "*apart width"]:
-        """The vectors at unit scale; by the definition only when somebody changes that scale."""
-        if here.edits("hook_scale"):
+    def forward(self, x: Float[Tensor, "*apart width"], hooks: HookContext) -> Float[Tensor, "*apart width"]:
+        """The vectors at unit scale; computed by the definition only if a hook changes that scale."""
+        if hooks.edited("hook_scale"):
             centred = x - x.mean(-1, keepdim=True) if self.centred else x
-            scale = here("hook_scale", (centred.pow(2).mean(-1, keepdim=True) + self.eps).sqrt())
-            return here("hook_normalized", centred / scale * self.w + (self.b if self.centred else 0))
+            scale = hooks("hook_scale", (centred.pow(2).mean(-1, keepdim=True) + self.eps).sqrt())
+            return hooks("hook_normalized", centred / scale * self.w + (self.b if self.centred else 0))
         if self.centred:
             normalized, _, inverse = torch.native_layer_norm(x, self.w.shape, self.w, self.b, self.eps)
-            if here.wants("hook_scale"):
-                here("hook_scale", 1 / inverse)
+            if hooks.wants("hook_scale"):
+                hooks("hook_scale", 1 / inverse)
         else:
             normalized = F.rms_norm(x, self.w.shape, self.w, self.eps)
-            if here.wants("hook_scale"):
-                here("hook_scale", (x.pow(2).mean(-1, keepdim=True) + self.eps).sqrt())
-        return here("hook_normalized", normalized)
+            if hooks.wants("hook_scale"):
+                hooks("hook_scale", (x.pow(2).mean(-1, keepdim=True) + self.eps).sqrt())
+        return hooks("hook_normalized", normalized)
 
 
 class Gate(nn.Module):
@@ -195,40 +194,40 @@ class Block(nn.Module):
         gated, self.skips = config.skip == "highway", config.skip != "none"
         self.gate1, self.gate2 = (Gate(config) if half and gated else None for half in (self.attn, self.mlp))
 
-    def forward(self, x: Residual, here: Here, told: Told | None = None) -> Residual:
+    def forward(self, x: Residual, hooks: HookContext) -> Residual:
         """Pre-norm: x + f(norm(x)). Post-norm: norm(x + f(x)). No norm: x + f(x)."""
-        entered = x = here("hook_resid_pre", x)
+        entered = x = hooks("hook_resid_pre", x)
         if self.attn:
-            read = self.read_by_heads(x, here)
-            added = here("hook_attn_out", self.attn(read, here.inside("attn."), told))
+            read = self.read_by_heads(x, hooks)
+            added = hooks("hook_attn_out", self.attn(read, hooks.inside("attn.")))
             x = self.joined(x, added, self.gate1)
-            x = x if self.parallel else here("hook_resid_mid", x)
-            x = self.ln1(x, here.inside("ln1.")) if self.ln1 and self.post else x
+            x = x if self.parallel else hooks("hook_resid_mid", x)
+            x = self.ln1(x, hooks.inside("ln1.")) if self.ln1 and self.post else x
         if self.mlp:
-            read = here("hook_mlp_in", entered if self.parallel else x)
-            read = self.ln2(read, here.inside("ln2.")) if self.ln2 and self.pre else read
-            x = self.joined(x, here("hook_mlp_out", self.mlp(read, here.inside("mlp."))), self.gate2)
-        x = here("hook_resid_post", x)
+            read = hooks("hook_mlp_in", entered if self.parallel else x)
+            read = self.ln2(read, hooks.inside("ln2.")) if self.ln2 and self.pre else read
+            x = self.joined(x, hooks("hook_mlp_out", self.mlp(read, hooks.inside("mlp."))), self.gate2)
+        x = hooks("hook_resid_post", x)
         if self.ln2 and self.post:
-            x = here("hook_normalized_resid_post", self.ln2(x, here.inside("ln2.")))
+            x = hooks("hook_normalized_resid_post", self.ln2(x, hooks.inside("ln2.")))
         return x
 
     def joined(self, x: Residual, added: Residual, gate: Gate | None) -> Residual:
-        """The stream with what was added to it; without skip connections that stands in its place."""
+        """The stream with what is added to it; without skip connections what is added replaces it."""
         if gate:
             mixed: Residual = gate(x, added)
             return mixed
         return x + added if self.skips else added
 
-    def read_by_heads(self, x: Residual, here: Here) -> Residual | tuple[Apart, Apart, Apart]:
-        """The stream as attention reads it: apart for each head's query, key and value if somebody looks there."""
+    def read_by_heads(self, x: Residual, hooks: HookContext) -> AttentionInput:
+        """The stream as attention reads it: once for each head's query, key and value if a hook is there."""
         norm = self.ln1 if self.ln1 and self.pre else None
         names = [f"hook_{part}_input" for part in "qkv"]
-        if self.attn is None or not any(map(here.wants, names)):
-            return norm(x, here.inside("ln1.")) if norm else x
-        apart = x[:, :, None].expand(-1, -1, self.attn.shape.heads, -1)
-        q, k, v = (here(name, apart) for name in names)
-        return (norm(q, UNSEEN), norm(k, UNSEEN), norm(v, UNSEEN)) if norm else (q, k, v)
+        if self.attn is None or not any(map(hooks.wants, names)):
+            return norm(x, hooks.inside("ln1.")) if norm else x
+        repeated = x[:, :, None].expand(-1, -1, self.attn.shape.heads, -1)
+        q, k, v = (hooks(name, repeated) for name in names)
+        return (norm(q, NO_HOOKS), norm(k, NO_HOOKS), norm(v, NO_HOOKS)) if norm else (q, k, v)
 
 
 class Unembed(nn.Module):
@@ -244,7 +243,7 @@ class Unembed(nn.Module):
         return affine(x, self.W_U, self.b_U)
 
 
-class Transformer(nn.Module, Shown):
+class Transformer(nn.Module, HTMLRepresentation):
     """tokens [batch, pos], or vectors [batch, pos, width] in their place → logits [batch, pos, output]."""
 
     def __init__(self, config: Config) -> None:
@@ -255,37 +254,35 @@ class Transformer(nn.Module, Shown):
         self.blocks = nn.ModuleList(Block(config, shape) for shape in config.blocks)
         self.ln_embed = Norm(config) if config.embed_norm else None
         self.ln_final = Norm(config) if config.norm != "none" and config.norm_place == "pre" else None
-        self.head = Head(config) if config.head else None
+        self.head = MLMHead(config) if config.head else None
         self.unembed = Unembed(config)
-        if not self.embed.W_E.is_meta:  # weights without room have no values
+        if not self.embed.W_E.is_meta:  # weights on the meta device have no values
             self.initialise()
 
-    def forward(self, tokens: Input, here: Here = UNSEEN, first: int | Places = 0) -> Logits:
-        """The whole computation; where positions are added, the first may be another than 0, or all may be told."""
-        logits: Logits = self.unembed(self.read(tokens, here, first))
+    def forward(self, tokens: Input, hooks: HookContext = NO_HOOKS, first: int | Places = 0) -> Logits:
+        """The whole computation; where positions are added, the first may be another than 0, or all may be given."""
+        logits: Logits = self.unembed(self.read(tokens, hooks, first))
         return logits
 
-    def read(self, tokens: Input, here: Here = UNSEEN, first: int | Places = 0, told: Told | None = None) -> Residual:
-        """All but the last step: the vectors that the logits are read off; who trains also asks what scores tell."""
+    def read(self, tokens: Input, hooks: HookContext = NO_HOOKS, first: int | Places = 0) -> Residual:
+        """All but the last step: the vectors that the logits are read off."""
         self.check_tokens(tokens, first)
-        if told is not None:
-            told.reach = "onward" if self.config.causal else "all"
-        x = here("hook_embed", tokens if tokens.is_floating_point() else self.embed(tokens))
+        x = hooks("hook_embed", tokens if tokens.is_floating_point() else self.embed(tokens))
         if self.pos_embed:
-            x = x + here("hook_pos_embed", self.pos_embed(tokens, first))
-        x = self.ln_embed(x, here.inside("ln_embed.")) if self.ln_embed else x
-        return self.go_on(x, here, told=told)
+            x = x + hooks("hook_pos_embed", self.pos_embed(tokens, first))
+        x = self.ln_embed(x, hooks.inside("ln_embed.")) if self.ln_embed else x
+        return self.go_on(x, hooks)
 
-    def go_on(self, x: Residual, here: Here = UNSEEN, begin: int = 0, told: Told | None = None) -> Residual:
+    def go_on(self, x: Residual, hooks: HookContext = NO_HOOKS, begin: int = 0) -> Residual:
         """From the stream that enters block `begin` to the vectors that the logits are read off."""
         for i, block in enumerate(self.blocks[begin:], start=begin):
-            x = block(x, here.inside(f"blocks.{i}."), told)
-        return self.finish(x, here)
+            x = block(x, hooks.inside(f"blocks.{i}."))
+        return self.finish(x, hooks)
 
-    def finish(self, x: Residual, here: Here = UNSEEN) -> Residual:
+    def finish(self, x: Residual, hooks: HookContext = NO_HOOKS) -> Residual:
         """From the stream behind the last block, or any, to the vectors that the logits are read off."""
-        x = self.ln_final(x, here.inside("ln_final.")) if self.ln_final else x
-        return self.head(x, here.inside("head.")) if self.head else x
+        x = self.ln_final(x, hooks.inside("ln_final.")) if self.ln_final else x
+        return self.head(x, hooks.inside("head.")) if self.head else x
 
     # -- looking inside --------------------------------------------------------------------------------
 
@@ -297,38 +294,37 @@ class Transformer(nn.Module, Shown):
 
     def run_with_cache(self, tokens: Input, names_filter: NamesFilter = None) -> tuple[Logits, dict[str, Tensor]]:
         """The logits, and the activations by name."""
-        look = Look(select(self.hook_names, names_filter, self.hooks_on_request))
+        wanted = select(self.hook_names, names_filter, self.hooks_on_request)
         self.check_tokens(tokens)
-        refuse_if_too_large(look.wanted, self.config, *tokens.shape[:2])
-        return self(tokens, look.inside("")), look.seen
+        refuse_if_too_large(wanted, self.config, *tokens.shape[:2])
+        hooks = HookContext(wanted)
+        return self(tokens, hooks), hooks.cache
 
     def run_with_hooks(self, tokens: Input, fwd_hooks: Iterable[Hook] = (), begin: int = 0) -> Logits:
         """The logits when each hook may change its activation: `(name, f)` with `f(activation, hook)`.
 
         A run that begins at a later block takes the stream that enters it in the place of tokens.
         """
-        look = Look(edits=edits_by_name(self.hook_names, fwd_hooks, self.hooks_on_request))
-        here = look.inside("")
-        logits: Logits = self.unembed(self.go_on(tokens, here, begin)) if begin else self(tokens, here)
+        hooks = HookContext(edits=edits_by_name(self.hook_names, fwd_hooks, self.hooks_on_request))
+        logits: Logits = self.unembed(self.go_on(tokens, hooks, begin)) if begin else self(tokens, hooks)
         return logits
 
-    @property
+    @cached_property
     def hook_names(self) -> list[str]:
         """The names of all activations, in the order in which they are computed."""
-        names = ["hook_embed"] + ["hook_pos_embed"] * bool(self.pos_embed)
-        names += [f"ln_embed.{name}" for name in NORM_HOOKS] if self.ln_embed else []
-        for i, block in enumerate(self.blocks):
-            assert isinstance(block, Block)
-            names += [f"blocks.{i}.{name}" for name in block_hook_names(block, self.config)]
-        names += [f"ln_final.{name}" for name in NORM_HOOKS] if self.ln_final else []
-        return names + ([f"head.ln.{name}" for name in NORM_HOOKS] if self.head else [])
+        return self.recorded_names(on_request=False)
 
-    @property
+    @cached_property
     def hooks_on_request(self) -> list[str]:
-        """Further activations, which are made only when asked for by name: what every head, and MLP, reads and adds."""
-        heads = ["hook_q_input", "hook_k_input", "hook_v_input", "attn.hook_result"]
-        each = [heads * bool(shape.heads) + ["hook_mlp_in"] * bool(shape.mlp) for shape in self.config.blocks]
-        return [f"blocks.{i}.{name}" for i, names in enumerate(each) for name in names]
+        """Further activations, which are made only if they are named one by one: what heads, and MLPs, read and add."""
+        return self.recorded_names(on_request=True)
+
+    @torch.no_grad()
+    def recorded_names(self, on_request: bool) -> list[str]:
+        """The names that a run on one vector passes by."""
+        hooks = HookContext(Every(on_request))
+        self.read(self.unembed.W_U.new_zeros(1, 1, self.config.width), hooks)
+        return list(hooks.cache)
 
     # -- the rest --------------------------------------------------------------------------------------
 
@@ -341,11 +337,11 @@ class Transformer(nn.Module, Shown):
         """How many numbers the weights are (computed position tables not counted)."""
         return sum(parameter.numel() for parameter in self.parameters())
 
-    def initialise(self, keeping: bool = False) -> None:
+    def initialise(self, fan_in: bool = False) -> None:
         """GPT-2's start: small normal weights, smaller where they add to the stream; gains 1, biases 0.
 
-        Weights may instead keep the size of what they multiply, so that a stack without norms does not go silent.
-        Other scores than dot products have begun in their own way.
+        With `fan_in` the standard deviation of weights is 1/√fan-in instead of 0.02, so that activations do not vanish
+        in a deep stack without norms. Other scores than dot products have been initialised when they were made.
         """
         depth_scale = 1 / math.sqrt(max(1, 2 * len(self.blocks)))
         for name, parameter in self.named_parameters():
@@ -360,61 +356,40 @@ class Transformer(nn.Module, Shown):
                 nn.init.zeros_(parameter)
             else:
                 adds = kind in ("W_O", "W_out") and self.config.skip == "residual"
-                size = kept_size(kind, parameter) if keeping else 0.02
-                nn.init.normal_(parameter, std=size * (depth_scale if adds else 1))
+                std = fan_in_std(kind, parameter) if fan_in else 0.02
+                nn.init.normal_(parameter, std=std * (depth_scale if adds else 1))
 
     def check_tokens(self, tokens: Input, first: int | Places = 0) -> None:
         """Refuse what cannot be embedded."""
         if not isinstance(tokens, Tensor):
-            raise InputError(f"tokens are a tensor of integers [batch, pos], not {type(tokens).__name__}")
+            raise InputError("nn.tokens_type", type=type(tokens).__name__)
         is_vectors = tokens.dim() == 3 and tokens.is_floating_point()
         if is_vectors and (tokens.shape[2] != self.config.width or tokens.dtype != self.dtype):
             raise InputError(
-                f"vectors are {self.dtype} [batch, pos, {self.config.width}], not {tokens.dtype} {list(tokens.shape)}"
+                "nn.vectors",
+                dtype=f"{self.dtype}",
+                width=f"{self.config.width}",
+                given=f"{tokens.dtype} {[*tokens.shape]}",
             )
         if not is_vectors and (tokens.dim() != 2 or tokens.dtype not in (torch.int64, torch.int32)):
-            raise InputError(
-                f"tokens are int64 or int32 [batch, pos], not {tokens.dtype} of shape {list(tokens.shape)}"
-            )
+            raise InputError("nn.tokens_dtype", dtype=f"{tokens.dtype}", shape=f"{[*tokens.shape]}")
         if not tokens.numel():
-            raise InputError(f"there is nothing to read: tokens are [batch, pos], and these {list(tokens.shape)}")
+            raise InputError("nn.tokens_empty", shape=f"{[*tokens.shape]}")
         if isinstance(first, Tensor) and (len(first) != tokens.shape[1] or (len(first) and int(first.min()) < 0)):
-            raise InputError(f"{tokens.shape[1]} tokens stand at as many places, from 0 on, not at {first.tolist()}")
+            raise InputError("nn.tokens_places", count=tokens.shape[1], places=f"{first.tolist()}")
         end = int(first.max()) + 1 if isinstance(first, Tensor) else first + tokens.shape[1]
         if end > self.config.context:
-            positions = f"{tokens.shape[1]} positions" + (f" up to {end - 1}" if end > tokens.shape[1] else "")
-            raise InputError(f"{positions} do not fit a context of {self.config.context}")
+            id = "nn.context" if end == tokens.shape[1] else "nn.context_up_to"
+            raise InputError(id, count=tokens.shape[1], last=end - 1, context=self.config.context)
         if is_vectors or torch.compiler.is_compiling():  # a compiled graph cannot look at values
             return
         if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.config.vocab:
             low, high = int(tokens.min()), int(tokens.max())
-            raise InputError(f"tokens from {low} to {high} do not fit the vocabulary 0 … {self.config.vocab - 1}")
+            raise InputError("nn.vocabulary", low=low, high=high, last=self.config.vocab - 1)
 
 
-def kept_size(kind: str, weight: Tensor) -> float:
-    """1/√(numbers that are summed); embeddings have half a unit."""
+def fan_in_std(kind: str, weight: Tensor) -> float:
+    """1/√fan-in, the number of inputs that are summed; 0.5 for embeddings."""
     if kind in ("W_E", "W_pos"):
         return 0.5
     return 1 / math.sqrt(weight.shape[0] * weight.shape[1] if kind == "W_O" else weight.shape[-2])
-
-
-def block_hook_names(block: Block, config: Config) -> Sequence[str]:
-    """The activations of one block, in order."""
-    first, second = (
-        [f"ln{n}.{name}" for name in NORM_HOOKS] if has else [] for n, has in ((1, block.ln1), (2, block.ln2))
-    )
-    names = ["hook_resid_pre"]
-    if block.attn:
-        names += first if block.pre else []
-        names += ["attn.hook_q", "attn.hook_k", "attn.hook_v"]
-        names += ["attn.hook_rot_q", "attn.hook_rot_k"] if config.positions == "rotary" else []
-        names += ["attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "hook_attn_out"]
-        names += [] if block.parallel else ["hook_resid_mid"]
-        names += first if block.post else []
-    if block.mlp:
-        names += second if block.pre else []
-        further = [f"mlp.hook_{name}_{i}" for i in range(1, len(block.mlp.W_mid) + 1) for name in ("pre", "post")]
-        linear = ["mlp.hook_pre_linear"] if config.gated else []
-        names += ["mlp.hook_pre", *linear, "mlp.hook_post", *further, "hook_mlp_out"]
-    names.append("hook_resid_post")
-    return names + ([*second, "hook_normalized_resid_post"] if block.post and block.ln2 else [])

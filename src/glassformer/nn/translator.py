@@ -2,64 +2,47 @@
 
 So one attention does what self-attention and cross-attention do, and a translator, too, maps tokens to logits: the
 tokens are the source up to and with the first separator, which all sequences of a batch have at the same place, and
-then what there is of the translation; the logits at the source's positions are asked by nobody. A translation begins at
+then what there is of the translation; nothing is asked at the source's positions. A translation begins at
 the position behind the longest source, so that its nth token is at the same distance from the source's nth in all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import nn
 
 from glassformer.errors import InputError, whole_number
 from glassformer.nn.attention import Residual
-from glassformer.nn.config import Config
+from glassformer.nn.config import Config, PlainConfig
 from glassformer.nn.readers import parted
-from glassformer.nn.scores import Told
 from glassformer.nn.transformer import Logits, Tokens, Transformer, Unembed
 
 
 @dataclass(frozen=True)
-class TranslatorConfig:
+class TranslatorConfig(PlainConfig):
     """The shapes of both, and the token that ends a source."""
+
+    nested: ClassVar = {"encoder": Config, "decoder": Config}
 
     encoder: Config
     decoder: Config
     separator: int
 
     def __post_init__(self) -> None:
-        whole_number(self.separator, "the separator", least=0)
+        whole_number(self.separator, "nn.separator", least=0)
         if self.encoder.outputs != self.decoder.width:
-            raise InputError(f"the decoder reads vectors of {self.decoder.width}, not of {self.encoder.outputs}")
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return {
-            "encoder": self.encoder.to_json(),
-            "decoder": self.decoder.to_json(),
-            "separator": self.separator,
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> TranslatorConfig:
-        """The config that `to_json` wrote."""
-        try:
-            encoder, decoder = (Config.from_json(values[name]) for name in ("encoder", "decoder"))
-            return cls(encoder, decoder, values["separator"])
-        except (TypeError, KeyError) as error:
-            raise InputError(f"this is not the config of a translator: {error}") from None
+            raise InputError("nn.decoder_width", width=self.decoder.width, outputs=self.encoder.outputs)
 
 
 def reader_of(model: nn.Module, source: str) -> Transformer:
     """The Transformer that reads: of a translator the encoder."""
-    found = model.encoder if isinstance(model, Translator) else model
-    if not isinstance(found, Transformer):
-        raise InputError(f"{source} holds an {type(model).__name__}, and a Transformer is needed here")
-    return found.eval()
+    reader = model.encoder if isinstance(model, Translator) else model
+    if not isinstance(reader, Transformer):
+        raise InputError("nn.transformer_needed", source=source, kind=type(model).__name__)
+    return reader.eval()
 
 
 class Translator(nn.Module):
@@ -76,13 +59,13 @@ class Translator(nn.Module):
         logits: Logits = self.unembed(self.read(tokens))
         return logits
 
-    def read(self, tokens: Tokens, told: Told | None = None) -> Residual:
+    def read(self, tokens: Tokens) -> Residual:
         """The decoder's vectors that the logits are read off."""
         source, target = parted(tokens, self.config.separator)
-        read = self.encoder.unembed(self.encoder.read(source, told=told))
+        read = self.encoder.unembed(self.encoder.read(source))
         vectors = torch.cat([read, self.decoder.embed(target)], dim=1)
         behind = self.config.encoder.context + torch.arange(target.shape[1])
-        return self.decoder.read(vectors, first=torch.cat([torch.arange(source.shape[1]), behind]), told=told)
+        return self.decoder.read(vectors, first=torch.cat([torch.arange(source.shape[1]), behind]))
 
     @property
     def unembed(self) -> Unembed:

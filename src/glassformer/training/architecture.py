@@ -38,26 +38,26 @@ class Architecture:
 
     A Transformer has GELU and layer norms, by default before attention and MLP, as GPT-2. `context` leaves room for
     words longer than those of the task. Scores, windows, and groups of heads that share keys are those of
-    `lineage.scores`; what only a Transformer has, or only an rnn, is overlooked by the other.
+    `nn.scores`; what only a Transformer has, or only an rnn, is overlooked by the other.
     """
 
     kind: str = "transformer"
     layers: int = 2
     width: int = 64
     heads: int | None = None
-    """If not told, 4 of a Transformer, 1 of an rnn."""
+    """If not given, 4 of a Transformer, 1 of an rnn."""
     mlp: int | None = None
     positions: str = "learned"
     norm: str = "layer"
     norm_place: str = "pre"
     context: int | None = None
     score: str | None = None
-    """If not told, scaled dot products of a Transformer, additive of an rnn."""
+    """If not given, scaled dot products of a Transformer, additive of an rnn."""
     window: str = "global"
     groups: int | None = None
     skip: str = "residual"
     start: str = "small"
-    """How a Transformer's weights begin: small, as GPT-2's, or so that the size of what they multiply is kept."""
+    """How a Transformer's weights are initialised: small, as GPT-2's, or with 1/√fan-in (kept)."""
     cell: str = "gru"
     place: str = "after"
     feeding: bool = False
@@ -65,21 +65,21 @@ class Architecture:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InputError(f"a model is one of {', '.join(KINDS)}; not {self.kind!r}")
+            raise InputError("training.kind", kinds=KINDS, kind=self.kind)
         for name, most in LARGEST.items():
             value = getattr(self, name)
             optional = name in ("heads", "mlp", "context")
             if not (optional and value is None) and whole_number(value, name, least=1) > most:
-                raise InputError(f"{name} is at most {most:,}, not {value:,}")
+                raise InputError("training.at_most", name=name, most=most, value=value)
         for name in FOREIGN[self.kind]:
             if getattr(self, name) != Architecture.__dataclass_fields__[name].default:
-                raise InputError(f"a model of the kind {self.kind} has no {name.replace('_', ' ')} to choose")
+                raise InputError("training.foreign", kind=self.kind, name=name.replace("_", " "))
         if self.start not in STARTS:
-            raise InputError(f"weights start {' or '.join(STARTS)}; not {self.start!r}")
+            raise InputError("training.start", starts=STARTS, start=self.start)
         if self.norm_place not in get_args(NormPlace):
-            raise InputError(f"norms are placed {' or '.join(get_args(NormPlace))}; not {self.norm_place!r}")
+            raise InputError("training.norm_place", places=get_args(NormPlace), place=self.norm_place)
         if self.kind == "transformer" and self.width % (self.heads or USUAL_HEADS):
-            raise InputError(f"width {self.width} does not divide into {self.heads or USUAL_HEADS} heads")
+            raise InputError("nn.width_by_heads", width=self.width, heads=self.heads or USUAL_HEADS)
 
     def model(self, task: Task, seed: int) -> Model:
         """A fresh model for a task; the same seed gives the same weights."""
@@ -93,59 +93,46 @@ class Architecture:
             made = Translator(self.translator(task)) if translates else Transformer(self.config(task))  # type: ignore[arg-type]
             if self.start == "kept":
                 for part in (made.encoder, made.decoder) if isinstance(made, Translator) else (made,):
-                    part.initialise(keeping=True)
+                    part.initialise(fan_in=True)
             return made
+
+    def sizes(self, task: Task) -> dict[str, Any]:
+        """What a task asks of every model."""
+        return {"vocab": task.vocab, "outputs": task.outputs, "context": max(task.context, self.context or 0)}
 
     def config(self, task: Task) -> Config:
         """The shape of a Transformer for a task."""
-        context = max(task.context, self.context or 0)
+        same = ("layers", "width", "groups", "mlp", "positions", "norm", "norm_place", "skip", "window")
+        scaled = self.score in (None, "scaled dot")
         return Config.uniform(
-            vocab=task.vocab,
-            outputs=task.outputs,
-            context=context,
-            layers=self.layers,
-            width=self.width,
+            **self.sizes(task),
+            **{name: getattr(self, name) for name in same},
             heads=self.heads or USUAL_HEADS,
-            groups=self.groups,
-            mlp=self.mlp,
-            positions=self.positions,
             causal=not isinstance(task, Reading) or task.causal,
-            norm=self.norm,
-            norm_place=self.norm_place,
             activation="gelu",
-            skip=self.skip,
-            score="dot" if self.score in (None, "scaled dot") else self.score,
-            scaled=self.score in (None, "scaled dot"),
-            window=self.window,
+            score="dot" if scaled else self.score,
+            scaled=scaled,
         )
 
     def reader(self, task: Task) -> ReaderConfig:
         """The shape of an encoder and decoder for a task."""
         translates = isinstance(task, Reading) and task.objective == "mt"
         if not isinstance(task, Transduction) and not translates:
-            raise InputError("a recurrent encoder and decoder changes one sequence into another: that is no such task")
+            raise InputError("training.no_sequence_task")
         return ReaderConfig(
-            vocab=task.vocab,
-            outputs=task.outputs,
-            context=max(task.context, self.context or 0),
+            **self.sizes(task),
+            **{name: getattr(self, name) for name in ("width", "window", "groups", *RECURRENT)},
             separator=task.separator if isinstance(task, Transduction) else END,
-            width=self.width,
             score=self.score or "additive",
-            window=self.window,
             heads=self.heads or 1,
-            groups=self.groups,
-            cell=self.cell,
-            place=self.place,
-            feeding=self.feeding,
-            intra=self.intra,
         )
 
     def translator(self, task: Reading) -> TranslatorConfig:
         """The shape of an encoder like the Transformers of other objectives, and a decoder like it, but causal."""
-        alike = self.config(task)
+        usual = self.config(task)
         sentence, _ = task.text.longest
-        encoder = replace(alike, outputs=self.width, context=max(sentence, alike.context - task.context + sentence))
-        return TranslatorConfig(encoder, replace(alike, causal=True), END)
+        encoder = replace(usual, outputs=self.width, context=max(sentence, usual.context - task.context + sentence))
+        return TranslatorConfig(encoder, replace(usual, causal=True), END)
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values, with the number of heads that is meant."""

@@ -8,7 +8,7 @@ from typing import Final
 from jaxtyping import Int
 from torch import Tensor
 
-NOT_ASKED: Final = -100
+IGNORE_INDEX: Final = -100
 """The target where nothing is asked; torch's cross-entropy passes it over."""
 
 

@@ -39,7 +39,7 @@ def abandoned() -> bool:
 def asked_for(engine: str) -> bool:
     """Whether an engine is a cluster: it is `here`, `ray`, or `ray://address`."""
     if engine != "here" and engine != "ray" and not engine.startswith("ray://"):
-        raise InputError(f"the engine is here, ray or ray://address; not {engine!r}")
+        raise InputError("sweep.engine", engine=engine)
     return engine != "here"
 
 
@@ -49,7 +49,7 @@ def connected(engine: str) -> Iterator[Any]:
     try:
         import ray
     except ImportError:
-        raise InputError("the engine ray needs Ray: pip install 'glassformer[ray]'") from None
+        raise InputError("sweep.needs_ray") from None
     address = None if engine == "ray" else engine.removeprefix("ray://")
     started = not ray.is_initialized()
     if started:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from glassformer.errors import InputError
+from glassformer.messages import Message
 from glassformer.training import fetching
 
 Pair: TypeAlias = tuple[str, str | None]
@@ -41,7 +42,7 @@ def load(name: str | Path, parallel: bool = False) -> Corpus:
     if parallel:
         pairs = [pair for pair in pairs if pair[1]]
     if not pairs:
-        raise InputError(f"{name} holds no {'translated ' if parallel else ''}sentences")
+        raise InputError("corpora.no_pairs" if parallel else "corpora.no_sentences", name=name)
     translations = tuple(translation for _, translation in pairs if translation)
     whole = len(translations) == len(pairs)
     return Corpus(str(name), tuple(sentence for sentence, _ in pairs), translations if whole else None)
@@ -50,15 +51,15 @@ def load(name: str | Path, parallel: bool = False) -> Corpus:
 def read(name: str | Path) -> Iterator[Pair]:
     """The sentences of a file, a folder or a fetched corpus, one after the other; empty ones are passed over."""
     if not str(name).strip():
-        raise InputError(f"no text was named: give a file, or one of {', '.join(fetching.SOURCES)}")
+        raise InputError("corpora.not_named", corpora=[*fetching.SOURCES])
     path = fetching.place_of(str(name)) if str(name) in fetching.SOURCES else Path(name)
     if str(name) in fetching.SOURCES:
         fetching.check(str(name))
     elif not path.exists():
-        raise InputError(f"there is no corpus {name}: give a file, or one of {', '.join(fetching.SOURCES)}")
+        raise InputError("corpora.none", name=name, corpora=[*fetching.SOURCES])
     reader = from_dataset if path.is_dir() else READERS.get(path.suffix.lower())
     if reader is None:
-        raise InputError(f"{path}: a corpus is a {', '.join(READERS)} file, or a folder that `datasets` saved")
+        raise InputError("corpora.format", path=path, formats=[*READERS])
     for sentence, translation in reader(path):
         if sentence.strip():
             yield " ".join(sentence.split()), " ".join(translation.split()) if translation else None
@@ -70,9 +71,9 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         with path.open(encoding="utf-8-sig") as file:
             yield from enumerate((line.rstrip("\r\n") for line in file), start=1)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start:,}") from None
+        raise InputError("corpora.not_utf8", path=path, why=error.reason, byte=error.start) from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError("folder.cannot_read", path=path, why=error.strerror) from None
 
 
 def from_text(path: Path) -> Iterator[Pair]:
@@ -86,7 +87,7 @@ def from_tsv(path: Path) -> Iterator[Pair]:
     for number, line in lines(path):
         columns = line.split("\t")
         if len(columns) > 2:
-            raise InputError(f"{path}, line {number:,}: {len(columns)} columns; a sentence and its translation are two")
+            raise InputError("corpora.columns", path=path, line=number, columns=len(columns))
         yield columns[0], columns[1] if len(columns) == 2 else None
 
 
@@ -97,8 +98,8 @@ def from_json_lines(path: Path) -> Iterator[Pair]:
             try:
                 value = json.loads(line)
             except json.JSONDecodeError as error:
-                raise InputError(f"{path}, line {number:,}, is not JSON: {error.msg}") from None
-            yield from_columns(value, f"{path}, line {number:,}")
+                raise InputError("corpora.not_json", path=path, line=number, why=error.msg) from None
+            yield from_columns(value, Message("corpora.line", path=path, line=number))
 
 
 def from_po(path: Path) -> Iterator[Pair]:
@@ -108,7 +109,7 @@ def from_po(path: Path) -> Iterator[Pair]:
     try:
         messages = polib.pofile(str(path), encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not a .po file: {error}") from None
+        raise InputError("corpora.not_po", path=path, why=str(error)) from None
     for message in messages:
         if message.msgid and message.msgstr and not message.obsolete:
             yield message.msgid, message.msgstr
@@ -119,17 +120,17 @@ def from_dataset(path: Path) -> Iterator[Pair]:
     try:
         import datasets
     except ImportError:
-        raise InputError(f"to read {path}, a data set: pip install datasets") from None
+        raise InputError("corpora.needs_datasets", path=path) from None
     try:
         found = datasets.load_from_disk(str(path))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not a folder that `datasets` saved: {error}") from None
+        raise InputError("corpora.not_datasets", path=path, why=str(error)) from None
     splits = list(found.values()) if isinstance(found, datasets.DatasetDict) else [found]
     for number, row in enumerate(itertools.chain(*splits), start=1):
-        yield from_columns(row, f"{path}, row {number:,}")
+        yield from_columns(row, Message("corpora.row", path=path, row=number))
 
 
-def from_columns(row: Any, where: str) -> Pair:
+def from_columns(row: Any, where: Message) -> Pair:
     """A sentence and its translation from an object with the usual keys."""
     if isinstance(row, Mapping):
         translation = row.get("translation")
@@ -139,13 +140,12 @@ def from_columns(row: Any, where: str) -> Pair:
             first, second = "text" if "text" in row else "source", "target"
         if first in row:
             sentence, other = row[first], row.get(second)
-            if not isinstance(sentence, str):
-                raise InputError(f"{where}: the value of {first} is no string")
-            if not isinstance(other, str | None):
-                raise InputError(f"{where}: the value of {second} is no string")
+            if not isinstance(sentence, str) or not isinstance(other, str | None):
+                key = first if not isinstance(sentence, str) else second
+                raise InputError("corpora.no_string", where=where, key=key)
             return sentence, other
     keys = ", ".join(map(str, row)) if isinstance(row, Mapping) else type(row).__name__
-    raise InputError(f"{where}: the keys are text, or source and target, or translation, with text in them; not {keys}")
+    raise InputError("corpora.keys", where=where, keys=keys)
 
 
 READERS: Final[dict[str, Callable[[Path], Iterator[Pair]]]] = {

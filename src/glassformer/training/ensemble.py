@@ -25,7 +25,7 @@ MOST_NUMBERS: Final = 2**29
 NEVER: Final = 1e12
 """Instead of 1 / (1 − S) for features that are not there."""
 
-Stack: TypeAlias = Float[Tensor, "toy hidden feature"]
+ToyWeights: TypeAlias = Float[Tensor, "toy hidden feature"]
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ class Toy:
     decay: float = 1.0
 
     def __post_init__(self) -> None:
-        whole_number(self.features, "the number of features", least=1)
-        whole_number(self.hidden, "the number of hidden numbers", least=1)
-        if not 0 <= finite_number(self.sparsity, "the sparsity", least=0) < 1:
-            raise InputError(f"the sparsity is from 0 to below 1, not {self.sparsity}: features must occur")
-        if not finite_number(self.decay, "the decay of importance", least=0) > 0:
-            raise InputError("the decay of importance is above 0: features of no importance are nothing to learn")
+        whole_number(self.features, "ensemble.features", least=1)
+        whole_number(self.hidden, "ensemble.hidden", least=1)
+        if not 0 <= finite_number(self.sparsity, "ensemble.sparsity", least=0) < 1:
+            raise InputError("ensemble.sparsity_range", value=self.sparsity)
+        if not finite_number(self.decay, "ensemble.decay", least=0) > 0:
+            raise InputError("ensemble.decay_range")
 
 
 @dataclass(frozen=True)
-class Learned:
+class TrainedToy:
     """A trained toy: what it was asked, its weights, and its mean loss over the last tenth of training."""
 
     toy: Toy
@@ -74,12 +74,12 @@ def train(
     rate: float = 0.01,
     seed: int = 0,
     tell: Callable[[int, int], None] = lambda done, of: None,
-) -> list[Learned]:
+) -> list[TrainedToy]:
     """Train all of them by Adam with a rate that falls to 0 as a cosine; each as it would come out alone."""
-    whole_number(steps, "the number of steps", least=1)
-    _refuse_too_large(toys, whole_number(samples, "the number of samples", least=1))
-    learned: dict[int, Learned] = {}
-    for numbers in _alike(toys, samples):
+    whole_number(steps, "ensemble.steps", least=1)
+    _refuse_too_large(toys, whole_number(samples, "ensemble.samples", least=1))
+    learned: dict[int, TrainedToy] = {}
+    for numbers in _batches(toys, samples):
         batch = _Batch([toys[i] for i in numbers], [seed + i for i in numbers])
 
         def partly(step: int, done: int = len(learned), more: int = len(numbers)) -> None:
@@ -88,7 +88,7 @@ def train(
         losses = batch.train(steps, samples, rate, seed, partly)
         for k, i in enumerate(numbers):
             n, m = toys[i].features, toys[i].hidden
-            learned[i] = Learned(toys[i], batch.W[k, :m, :n].clone(), batch.b[k, :n, 0].clone(), float(losses[k]))
+            learned[i] = TrainedToy(toys[i], batch.W[k, :m, :n].clone(), batch.b[k, :n, 0].clone(), float(losses[k]))
     return [learned[i] for i in range(len(toys))]
 
 
@@ -97,13 +97,11 @@ def _refuse_too_large(toys: Sequence[Toy], samples: int) -> None:
     for toy in toys:
         numbers = toy.features * (6 * toy.hidden + 4 * samples)
         if numbers > MOST_NUMBERS:
-            raise InputError(
-                f"a toy of {toy.features:,} features and {toy.hidden:,} hidden numbers takes with {samples:,} samples "
-                f"some {numbers * 4 / 2**30:.1f} GiB; the limit is {MOST_NUMBERS * 4 // 2**30} GiB"
-            )
+            sizes = {"size": numbers * 4 / 2**30, "limit": MOST_NUMBERS * 4 // 2**30}
+            raise InputError("ensemble.too_large", features=toy.features, hidden=toy.hidden, samples=samples, **sizes)
 
 
-def _alike(toys: Sequence[Toy], samples: int) -> Iterator[list[int]]:
+def _batches(toys: Sequence[Toy], samples: int) -> Iterator[list[int]]:
     """Toys of about one size, as many as are trained in one batch."""
     order = sorted(range(len(toys)), key=lambda i: (toys[i].features, toys[i].hidden))
     group: list[int] = []
@@ -121,15 +119,15 @@ class _Batch:
 
     def __init__(self, toys: Sequence[Toy], seeds: Sequence[int]) -> None:
         features, hidden = max(toy.features for toy in toys), max(toy.hidden for toy in toys)
-        self.W: Stack = torch.zeros(len(toys), hidden, features)
+        self.W: ToyWeights = torch.zeros(len(toys), hidden, features)
         self.b = torch.zeros(len(toys), features, 1)
         self.importance = torch.zeros(len(toys), features, 1)
-        self.rarity = torch.full((len(toys), features, 1), NEVER)
+        self.inverse_density = torch.full((len(toys), features, 1), NEVER)
         for k, (toy, seed) in enumerate(zip(toys, seeds, strict=True)):
             start = torch.randn(toy.hidden, toy.features, generator=torch.Generator().manual_seed(seed))
             self.W[k, : toy.hidden, : toy.features] = start / toy.features**0.5
             self.importance[k, : toy.features, 0] = toy.decay ** torch.arange(toy.features)
-            self.rarity[k, : toy.features] = 1 / (1 - toy.sparsity)
+            self.inverse_density[k, : toy.features] = 1 / (1 - toy.sparsity)
 
     def train(
         self, steps: int, samples: int, rate: float, seed: int, tell: Callable[[int], None]
@@ -139,24 +137,24 @@ class _Batch:
         chance, last = torch.Generator(), max(1, steps // 10)
         for step in range(steps):
             draw = torch.rand(self.W.shape[2], samples, generator=chance.manual_seed(seed * 1_000_003 + step))
-            gradients, apart = self.gradients(draw)
+            gradients, error = self.gradients(draw)
             now = rate * (1 + torch.cos(torch.tensor(torch.pi * step / steps)).item()) / 2
             for adam, gradient in zip(adams, gradients, strict=True):
                 adam.step(gradient, now, step + 1)
             tell(step + 1)
             if step >= steps - last:
-                losses += (apart.pow(2).mean(2) * self.importance[..., 0]).sum(1) / last
+                losses += (error.pow(2).mean(2) * self.importance[..., 0]).sum(1) / last
         return losses
 
     def gradients(self, draw: Float[Tensor, "feature sample"]) -> tuple[list[Tensor], Float[Tensor, "toy _ _"]]:
         """Of W and b, for the mean over samples of Σ importance·(x' − x)²; and x' − x."""
-        x = draw * self.rarity
+        x = draw * self.inverse_density
         x *= x < 1
         h = self.W @ x
-        said = torch.baddbmm(self.b, self.W.mT, h).relu_()
-        apart = said - x
-        pull = torch.where(said > 0, apart * (self.importance * 2 / draw.shape[1]), 0.0)
-        return [torch.baddbmm(h @ pull.mT, self.W @ pull, x.mT), pull.sum(2, keepdim=True)], apart
+        output = torch.baddbmm(self.b, self.W.mT, h).relu_()
+        error = output - x
+        pull = torch.where(output > 0, error * (self.importance * 2 / draw.shape[1]), 0.0)
+        return [torch.baddbmm(h @ pull.mT, self.W @ pull, x.mT), pull.sum(2, keepdim=True)], error
 
 
 class _Adam:

@@ -12,24 +12,24 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.nn.files import Model
-from glassformer.training.batch import NOT_ASKED, Batch
+from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.objectives import Reading
-from glassformer.training.tasks import FlipFlopLanguage, Following, Task, Words
+from glassformer.training.tasks import FlipFlopLanguage, StateTracking, Task, Words
 from glassformer.training.transductions import Transduction
 
-AT_ONCE: Final = {Following: 128, FlipFlopLanguage: 128, Transduction: 32, Reading: 16}
+AT_ONCE: Final = {StateTracking: 128, FlipFlopLanguage: 128, Transduction: 32, Reading: 16}
 """Sentences, and sequences, of a batch have one length: few of each, so that there are many lengths."""
 
 
 @dataclass(frozen=True)
-class Score:
+class Evaluation:
     """The part of the answers, and of whole words, that is right."""
 
     accuracy: float
     whole_words: float
 
 
-def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score:
+def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Evaluation:
     """The score on fresh words, or sentences that were held out; a model with a scratchpad writes it itself."""
     if isinstance(task, Reading):
         task = task.held_out()
@@ -38,45 +38,45 @@ def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Score
     return _scored(model, task, (task.batch(rng, min(at_once, words - begin)) for begin in range(0, words, at_once)))
 
 
-def evaluate_on(model: Model, task: Following, words: Words) -> Score:
+def evaluate_on(model: Model, task: StateTracking, words: Words) -> Evaluation:
     """The score on these words."""
-    at_once = AT_ONCE[Following]
+    at_once = AT_ONCE[StateTracking]
     return _scored(
         model, task, (task.answered(words[begin : begin + at_once]) for begin in range(0, len(words), at_once))
     )
 
 
-def _scored(model: Model, task: Task, batches: Iterable[Batch]) -> Score:
+def _scored(model: Model, task: Task, batches: Iterable[Batch]) -> Evaluation:
     wrong, asked, whole, words = 0, 0, 0, 0
     was_training = model.training
     model.eval()
     for batch in batches:
         missed = mistakes(model, task, batch)
-        wrong, asked = wrong + int(missed.sum()), asked + int((batch.answers != NOT_ASKED).sum())
+        wrong, asked = wrong + int(missed.sum()), asked + int((batch.answers != IGNORE_INDEX).sum())
         whole, words = whole + int((~missed.any(dim=1)).sum()), words + len(missed)
     model.train(was_training)
-    return Score(1 - wrong / max(asked, 1), whole / words)
+    return Evaluation(1 - wrong / max(asked, 1), whole / words)
 
 
 def accuracy_by_place(model: Model, task: Task, batch: Batch) -> list[float]:
     """The part that is right at each place where something is asked of every word."""
     missed = mistakes(model, task, batch)
-    asked = (batch.answers != NOT_ASKED).all(dim=0)
+    asked = (batch.answers != IGNORE_INDEX).all(dim=0)
     return (1 - missed[:, asked].double().mean(dim=0)).tolist()
 
 
 def mistakes(model: Model, task: Task, batch: Batch) -> Bool[Tensor, "word pos"]:
-    """Where something is asked, and the model says something else than the answer."""
+    """Where something is asked, and the model answers something else."""
     with torch.no_grad():
-        if isinstance(task, Following) and task.scratchpad:
+        if isinstance(task, StateTracking) and task.scratchpad:
             logits = writing(model, task, batch.tokens)
         else:
             logits = model(batch.tokens)
-    return (batch.answers != NOT_ASKED) & (logits.argmax(-1) != batch.answers)
+    return (batch.answers != IGNORE_INDEX) & (logits.argmax(-1) != batch.answers)
 
 
-def writing(model: Model, task: Following, tokens: Int[Tensor, "word pos"]) -> Float[Tensor, "word pos output"]:
-    """The logits of a model that reads the letters and its own states: letter by letter, no state is told."""
+def writing(model: Model, task: StateTracking, tokens: Int[Tensor, "word pos"]) -> Float[Tensor, "word pos output"]:
+    """The logits of a model that reads the letters and its own states: letter by letter, no state is given."""
     first_state = len(task.machine.symbols) + 1
     written = tokens.clone()
     written[:, 2::2] = first_state  # nothing of the right states is left

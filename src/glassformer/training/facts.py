@@ -1,7 +1,7 @@
 """A small world of facts, "start Michael Jordan plays" → basketball, and a transformer that learns them by heart.
 
-A subject is a first and a last name, both shared with others, so that neither alone tells who is meant. Every subject
-has one object for each relation, drawn at random; only that Michael Jordan plays basketball is not.
+A subject is a first and a last name, both shared with others, so that neither alone determines it. Every subject has
+one object for each relation, drawn at random; only that Michael Jordan plays basketball is not.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class World:
 
     @property
     def bits(self) -> float:
-        """What the facts tell to somebody who knows the world but for them."""
+        """The information of all facts, given the relations and their objects."""
         return sum(math.log2(len(objects)) for objects in RELATIONS.values()) * self.count / len(RELATIONS)
 
     @property
@@ -78,7 +78,7 @@ class World:
     def token(self, name: str) -> int:
         """The number of a token."""
         if name not in self.names:
-            raise InputError(f"there is no token {name!r} in this world")
+            raise InputError("world.token", name=name)
         return self.names.index(name)
 
     def fact(self, sentence: str) -> int:
@@ -86,10 +86,10 @@ class World:
         asked = torch.tensor([self.token(name) for name in ("start", *sentence.split())])
         matches = (self.prompts == asked).all(1).nonzero() if len(asked) == PROMPT else asked.new_zeros(0)
         if not len(matches):
-            raise InputError(f"this world knows no fact {sentence!r}; it knows {self.told(0)!r}")
+            raise InputError("world.fact", sentence=sentence, known=self.prompt(0))
         return int(matches[0])
 
-    def told(self, fact: int) -> str:
+    def prompt(self, fact: int) -> str:
         """A fact's prompt in words."""
         return " ".join(self.names[token] for token in self.prompts[fact, 1:].tolist())
 
@@ -103,8 +103,8 @@ class World:
 def make_world(subjects: int = 250, seed: int = 0) -> World:
     """A world of so many subjects, each with a fact for every relation."""
     everybody = list(itertools.product(range(len(FIRST)), range(len(LAST))))
-    if whole_number(subjects, "the number of subjects", least=2) > len(everybody):
-        raise InputError(f"there are names for {len(everybody)} subjects, not for {subjects}")
+    if whole_number(subjects, "world.subjects", least=2) > len(everybody):
+        raise InputError("world.names", most=len(everybody), subjects=subjects)
     rng = np.random.default_rng(seed)
     others = rng.permutation(np.arange(1, len(everybody)))[: subjects - 1]
     names = (*OBJECTS, *FIRST, *LAST, *RELATIONS, "start")
@@ -149,15 +149,13 @@ def learn(
         optimiser.step()
         schedule.step()
     if all_of_it:
-        raise InputError(
-            f"after {steps} steps {world.count - known} of {world.count} facts are wrong: take a wider model"
-        )
+        raise InputError("world.not_learned", steps=steps, wrong=world.count - known, count=world.count)
     return model.eval()
 
 
 @torch.no_grad()
 def bits_known(model: Transformer, world: World) -> float:
-    """How many bits of the facts a model tells: the world's, less what its answers still leave open."""
+    """How many bits of the facts a model knows: the world's, less the cross-entropy of its answers."""
     loss = torch.nn.functional.cross_entropy(model(world.prompts)[:, -1], world.answers, reduction="sum")
     return max(0.0, world.bits - float(loss) / math.log(2))
 

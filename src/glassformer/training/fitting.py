@@ -65,7 +65,7 @@ class Regression(nn.Module):
             self.model.blocks = nn.ModuleList([self.model.blocks[0]] * len(recipe.blocks))
 
     def start(self) -> None:
-        """Weights that keep the size of what they read; those that add to the stream are smaller the more there are."""
+        """Weights with standard deviation 1/√fan-in; those that add to the stream are smaller the more there are."""
         sublayers = sum(bool(shape.heads) + bool(shape.mlp) for shape in self.model.config.blocks)
         added = 1 / math.sqrt(max(1, sublayers))
         with torch.no_grad():

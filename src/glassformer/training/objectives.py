@@ -1,7 +1,7 @@
-"""One text, three objectives (S3.1): say the next token (lm), say masked tokens (mlm), say the translation (mt).
+"""One text, three objectives (S3.1): the next token (lm), masked tokens (mlm), the translation (mt).
 
 All read sentences as <s> … </s>, in the same tokens. A batch holds sentences of one length, so that nothing is padded
-and no model has to be told what to overlook (but for translations, behind whose end nothing is asked).
+and no model needs a padding mask (but for translations, behind whose end nothing is asked).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Integer
 
 from glassformer.errors import InputError, whole_number
-from glassformer.training.batch import NOT_ASKED, Batch
+from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.corpora import Corpus
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ PAD, START, END, MASK = range(len(SPECIAL))
 MASKED, KEPT, RANDOM = 0.15, 0.1, 0.1
 """The part of tokens that an MLM is asked for, and what part of these stands there as it is, or as another one."""
 HELD_OUT: Final = 20
-"""Every so manieth sentence is only tested on."""
+"""Every 20th sentence is only tested on."""
 
 Sentences: TypeAlias = Integer[np.ndarray, "_ _"]
 
 
 def tokeniser_of(corpus: Corpus, vocab: int = 4000) -> Tokenizer:
     """Byte-level BPE, learned from the corpus; both languages together."""
-    whole_number(vocab, "the size of the vocabulary", least=len(SPECIAL) + 256)
+    whole_number(vocab, "objectives.vocabulary", least=len(SPECIAL) + 256)
     tokenizers = imported()
     made: Tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
@@ -54,10 +54,10 @@ def tokeniser_of(corpus: Corpus, vocab: int = 4000) -> Tokenizer:
 def tokeniser_from(text: str, source: str) -> Tokenizer:
     """The tokeniser that a model was saved with."""
     try:
-        found: Tokenizer = imported().Tokenizer.from_str(text)
+        tokeniser: Tokenizer = imported().Tokenizer.from_str(text)
     except Exception as error:  # whatever the library says of text that it cannot read
-        raise InputError(f"{source} is not a tokeniser: {error}") from None
-    return found
+        raise InputError("objectives.no_tokeniser", source=source, why=str(error)) from None
+    return tokeniser
 
 
 def imported() -> Any:
@@ -65,7 +65,7 @@ def imported() -> Any:
     try:
         import tokenizers
     except ImportError:
-        raise InputError("text is cut into tokens by `tokenizers`: pip install 'glassformer[text]'") from None
+        raise InputError("objectives.needs_tokenizers") from None
     return tokenizers
 
 
@@ -97,7 +97,7 @@ class Text:
 
     @cached_property
     def checksum(self) -> str:
-        """What tells this text from others."""
+        """Of the tokeniser, and of all sentences and translations."""
         found = hashlib.sha256(self.tokeniser.to_str().encode())
         for groups in (self.sentences, self.translations or {}):
             for length in sorted(groups):
@@ -107,12 +107,12 @@ class Text:
 
 def text_of(corpus: Corpus, tokeniser: Tokenizer, longest: int = 40) -> Text:
     """The sentences of a corpus (with their translations) that have at most so many tokens, <s> and </s> among them."""
-    whole_number(longest, "the most tokens of a sentence", least=3)
+    whole_number(longest, "objectives.longest", least=3)
     sentences = encoded(tokeniser, corpus.sentences)
     others = encoded(tokeniser, corpus.translations) if corpus.translations else None
     kept = [i for i, ids in enumerate(sentences) if len(ids) <= longest and (not others or len(others[i]) <= longest)]
     if not kept:
-        raise InputError(f"no sentence of {corpus.name} has at most {longest} tokens")
+        raise InputError("objectives.none_so_short", corpus=corpus.name, longest=longest)
     by_length: dict[int, list[int]] = {}
     for i in kept:
         by_length.setdefault(len(sentences[i]), []).append(i)
@@ -146,11 +146,11 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
-            raise InputError(f"an objective is one of {', '.join(OBJECTIVES)}; not {self.objective!r}")
+            raise InputError("objectives.objective", objectives=OBJECTIVES, objective=self.objective)
         if self.objective == "mt" and not self.text.translations:
-            raise InputError(f"{self.text.name} has no translations to learn from")
+            raise InputError("objectives.no_translations", corpus=self.text.name)
         if not self.numbers:
-            raise InputError(f"{self.text.name} has too few sentences to hold some out")
+            raise InputError("objectives.too_few", corpus=self.text.name)
 
     @property
     def vocab(self) -> int:
@@ -193,16 +193,16 @@ class Reading:
         which = rng.choice(self.numbers[length], words)
         tokens = self.text.sentences[length][which].astype(np.int64)
         if self.objective == "lm":
-            return _asked(tokens, np.concatenate([tokens[:, 1:], np.full((words, 1), NOT_ASKED)], axis=1))
+            return _asked(tokens, np.concatenate([tokens[:, 1:], np.full((words, 1), IGNORE_INDEX)], axis=1))
         if self.objective == "mlm":
             return _asked(*masked(tokens, self.vocab, rng))
         assert self.text.translations
         target = self.text.translations[length][which].astype(np.int64)
         target = target[:, : int((target != PAD).sum(axis=1).max())]
-        follows = np.where(target[:, 1:] == PAD, NOT_ASKED, target[:, 1:])
+        follows = np.where(target[:, 1:] == PAD, IGNORE_INDEX, target[:, 1:])
         return _asked(
             np.concatenate([tokens, target[:, :-1]], axis=1),
-            np.concatenate([np.full(tokens.shape, NOT_ASKED), follows], axis=1),
+            np.concatenate([np.full(tokens.shape, IGNORE_INDEX), follows], axis=1),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def masked(tokens: Sentences, vocab: int, rng: np.random.Generator) -> tuple[Sen
     how = rng.random(tokens.shape)
     other = rng.integers(len(SPECIAL), vocab, tokens.shape)
     shown = np.where(how < KEPT, tokens, np.where(how < KEPT + RANDOM, other, MASK))
-    return np.where(asked, shown, tokens), np.where(asked, tokens, NOT_ASKED)
+    return np.where(asked, shown, tokens), np.where(asked, tokens, IGNORE_INDEX)
 
 
 def _asked(tokens: Sentences, targets: Sentences) -> Batch:

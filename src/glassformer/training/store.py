@@ -55,7 +55,7 @@ class Store:
             self.file.execute("pragma journal_mode = wal")
             self.file.execute(TABLE)
         except (sqlite3.Error, OSError) as error:
-            raise InputError(f"{path} cannot be used to keep trials in: {error}") from None
+            raise InputError("sweep.store", path=path, why=str(error)) from None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -79,7 +79,7 @@ class Store:
             with self.alone():
                 self.file.executemany("insert or ignore into trials (id, settings) values (?, ?)", rows)
         except sqlite3.Error as error:
-            raise InputError(f"{self.path} cannot be used to keep trials in: {error}") from None
+            raise InputError("sweep.store", path=self.path, why=str(error)) from None
 
     def claim(self, ids: Sequence[str], worker: str) -> tuple[str, dict[str, Any]] | None:
         """The next of these trials that is free; None if there is none."""
@@ -136,7 +136,7 @@ class Store:
         )
 
     def forget(self, ids: Sequence[str]) -> None:
-        """What was found by those of these trials that are done; they are free again."""
+        """Drops the results of those of these trials that are done; they are free again."""
         self.file.execute(
             "update trials set status = 'waiting', result = null "
             "where status = 'done' and id in (select value from json_each(?))",

@@ -7,6 +7,7 @@ members are tried, in all combinations (`letters`, which is a list itself, then 
 from __future__ import annotations
 
 import itertools
+import math
 import multiprocessing.connection
 import os
 import signal
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from glassformer.errors import InputError
+from glassformer.messages import Message
 from glassformer.training import cluster
 from glassformer.training.store import Row, Store
 from glassformer.training.trainer import DivergedError
@@ -29,7 +31,7 @@ MOST_TRIALS: Final = 100_000
 SIGN_OF_LIFE: Final = 2.0
 """Seconds between signs of life of a worker."""
 Watch: TypeAlias = Callable[[list[Row]], None]
-"""Is told now and then how the trials stand."""
+"""Is given now and then how the trials stand."""
 Key = TypeVar("Key")
 
 
@@ -50,9 +52,9 @@ def read_sweep(path: Path) -> Sweep:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError("folder.cannot_read", path=path, why=error.strerror) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path} is not TOML: {error}") from None
+        raise InputError("sweep.not_toml", path=path, why=str(error)) from None
     return sweep_of(values, str(path))
 
 
@@ -60,17 +62,15 @@ def sweep_of(values: Mapping[str, Any], name: str) -> Sweep:
     """The trials that plain values ask for; each is checked before any is run."""
     for part in values:
         if part not in PARTS or not isinstance(values[part], dict):
-            raise InputError(f"{name}: a sweep has the parts {', '.join(PARTS)}; not {part!r}")
+            raise InputError("sweep.parts", file=name, parts=PARTS, part=part)
     varied = [
         [(part, key, value) for value in _choices(key, given)]
         for part in ("task", "model", "training")
         for key, given in values.get(part, {}).items()
     ]
-    count = 1
-    for choices in varied:
-        count *= len(choices)
+    count = math.prod(map(len, varied))
     if not 0 < count <= MOST_TRIALS:
-        raise InputError(f"{name}: {count:,} trials are too many or none; the limit is {MOST_TRIALS:,}")
+        raise InputError("sweep.count", file=name, count=count, limit=MOST_TRIALS)
     trials, made = {}, set[str]()
     for combination in itertools.product(*varied):
         trial: dict[str, Any] = {part: {} for part in ("task", "model", "training")}
@@ -81,7 +81,7 @@ def sweep_of(values: Mapping[str, Any], name: str) -> Sweep:
         try:
             task = check(trial, made)
         except InputError as error:
-            raise InputError(f"{name}: {error}") from None
+            raise InputError("sweep.trial", file=name, why=error.message) from None
         trials[identity(trial, task)] = trial
     return Sweep(trials)
 
@@ -209,7 +209,7 @@ def run_here(
         watch(store.rows(sweep.ids))
     broken = [worker.exitcode for worker in workers if worker.exitcode]
     if broken and any(row.status != "done" for row in store.rows(sweep.ids)):
-        raise InputError(f"a worker ended with exit code {broken[0]}: run the sweep again to go on")
+        raise InputError("sweep.worker", code=broken[0])
 
 
 def results_of(
@@ -230,8 +230,8 @@ def results_of(
         run_here(everything, kept, processes, folder, watch)
         for row in kept.rows(everything.ids):
             if row.status != "done":
-                why = (row.result or {}).get("error", "it was not finished")
-                raise InputError(f"{store}: trial {row.id} is {row.status}: {why}")
+                why = (row.result or {}).get("error", Message("sweep.not_finished"))
+                raise InputError("sweep.failed", store=store, trial=row.id, status=row.status, why=why)
         return {key: [row.result or {} for row in kept.rows(sweep.ids)] for key, sweep in sweeps.items()}
     finally:
         kept.close()

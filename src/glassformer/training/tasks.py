@@ -18,7 +18,8 @@ from jaxtyping import Integer
 
 from glassformer.automata import Machine, formats
 from glassformer.errors import InputError, finite_number, whole_number
-from glassformer.training.batch import NOT_ASKED, Batch
+from glassformer.nn.config import check_flags
+from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.objectives import Reading
 from glassformer.training.transductions import Transduction
 
@@ -36,8 +37,8 @@ QUESTIONS: Final[dict[str, Callable[[Machine, int], str]]] = {
 """What may be asked of a state: which it is, or something about it (indirect supervision).
 
 Its label; whether it is the start (of a counter: 0 modulo n); whether it is the first or the last (of a gridworld:
-the wall); the first sign of its name (of a group: where the first point went); the last one, if the name is made of
-letters (of brackets: the top of the stack).
+the wall); the first character of its name (of a group: where the first point went); the last one, if the name is made
+of letters (of brackets: the top of the stack).
 """
 
 
@@ -46,8 +47,8 @@ def _top(name: str, letters: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class Following:
-    """Follow a machine: say its state, or something about it, after every letter.
+class StateTracking:
+    """State tracking: the state of a machine, or something about it, after every letter.
 
     `predict` is one of QUESTIONS. `letters` are the probabilities of the letters (uniform if not given). An answer is
     revealed with probability `reveal`; accuracy counts all of them. With a `scratchpad` the states stand in the word,
@@ -62,22 +63,19 @@ class Following:
     scratchpad: bool = False
 
     def __post_init__(self) -> None:
-        if whole_number(self.length, "the length of words", least=1) > LONGEST:
-            raise InputError(f"words have at most {LONGEST:,} letters, not {self.length:,}")
+        if whole_number(self.length, "tasks.length", least=1) > LONGEST:
+            raise InputError("tasks.longest", longest=LONGEST, length=self.length)
         if self.predict not in QUESTIONS:
-            raise InputError(f"a task asks for one of {', '.join(QUESTIONS)}; not for {self.predict!r}")
-        if not 0 < finite_number(self.reveal, "the probability that an answer is revealed", least=0) <= 1:
-            raise InputError(f"an answer is revealed with a probability above 0 and up to 1, not {self.reveal!r}")
-        if not isinstance(self.scratchpad, bool):
-            raise InputError(f"scratchpad is true or false, not {self.scratchpad!r}")
+            raise InputError("tasks.question", questions=[*QUESTIONS], question=self.predict)
+        if not 0 < finite_number(self.reveal, "tasks.reveal", least=0) <= 1:
+            raise InputError("tasks.reveal_range", value=self.reveal)
+        check_flags(self, "scratchpad")
         if self.scratchpad and (self.predict != "state" or self.reveal < 1):
-            raise InputError("a scratchpad holds the states, all of them: it goes with predict = state and reveal = 1")
+            raise InputError("tasks.scratchpad")
         if self.letters is not None:
             _check_probabilities(self.letters, self.machine.symbols)
         if len(self.machine.states) > 1 and len(self.answers) == 1:
-            raise InputError(
-                f"every state has the same answer to the question {self.predict!r}: there is nothing to learn"
-            )
+            raise InputError("tasks.one_answer", question=self.predict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,16 +129,16 @@ class Following:
         states = self.machine.run(words)
         start, step = len(self.machine.symbols), 2 if self.scratchpad else 1
         tokens = np.full((len(words), 1 + step * words.shape[1]), start, dtype=np.int64)
-        answers = np.full(tokens.shape, NOT_ASKED, dtype=np.int64)
+        answers = np.full(tokens.shape, IGNORE_INDEX, dtype=np.int64)
         tokens[:, 1::step], answers[:, 1::step] = words, self.answer_of[states]
         if self.scratchpad:
             tokens[:, 2::2] = start + 1 + states
         targets = answers.copy()
         if rng is not None and self.reveal < 1:
-            targets[rng.random(targets.shape) >= self.reveal] = NOT_ASKED
+            targets[rng.random(targets.shape) >= self.reveal] = IGNORE_INDEX
         return Batch(torch.from_numpy(tokens), torch.from_numpy(targets), torch.from_numpy(answers))
 
-    def but(self, length: int | None = None, letters: tuple[float, ...] | None = None) -> Following:
+    def but(self, length: int | None = None, letters: tuple[float, ...] | None = None) -> StateTracking:
         """The same task on longer words, or with letters of other frequencies."""
         return replace(
             self,
@@ -151,11 +149,11 @@ class Following:
 
 def _check_probabilities(letters: tuple[float, ...], symbols: tuple[str, ...]) -> None:
     for p in letters:
-        finite_number(p, "the probability of a letter", least=0)
+        finite_number(p, "tasks.letter_probability", least=0)
     if len(letters) != len(symbols):
-        raise InputError(f"there are {len(symbols)} letters ({' '.join(symbols)}), and {len(letters)} probabilities")
+        raise InputError("tasks.letter_count", count=len(symbols), letters=" ".join(symbols), given=len(letters))
     if not abs(sum(letters) - 1) < 1e-6:  # decimal fractions do not sum exactly
-        raise InputError(f"the probabilities of letters are at least 0 and sum to 1, not {sum(letters):g}")
+        raise InputError("tasks.letter_sum", sum=sum(letters))
 
 
 @dataclass(frozen=True)
@@ -175,12 +173,12 @@ class FlipFlopLanguage:
     names: ClassVar[tuple[str, ...]] = tuple("wir01")
 
     def __post_init__(self) -> None:
-        if whole_number(self.length, "the length of words", least=4) > LONGEST:
-            raise InputError(f"words have at most {LONGEST:,} letters, not {self.length:,}")
+        if whole_number(self.length, "tasks.length", least=4) > LONGEST:
+            raise InputError("tasks.longest", longest=LONGEST, length=self.length)
         if self.length % 2:
-            raise InputError("flip-flop words have an even length: every instruction has its bit")
-        if finite_number(self.ignore, "the probability to ignore", least=0) > 1:
-            raise InputError(f"the probability to ignore is between 0 and 1, not {self.ignore!r}")
+            raise InputError("tasks.even_length")
+        if finite_number(self.ignore, "tasks.ignore", least=0) > 1:
+            raise InputError("tasks.ignore_range", value=self.ignore)
 
     @property
     def context(self) -> int:
@@ -199,12 +197,12 @@ class FlipFlopLanguage:
         bits = np.where(instructions == read, np.take_along_axis(bits, written, axis=1), bits)
         tokens = np.stack([instructions, 3 + bits], axis=2).reshape(words, self.length).astype(np.int64)
         targets = tokens[:, 1:]
-        answers = np.full(targets.shape, NOT_ASKED)
-        answers[:, ::2] = np.where(instructions == read, targets[:, ::2], NOT_ASKED)
+        answers = np.full(targets.shape, IGNORE_INDEX)
+        answers[:, ::2] = np.where(instructions == read, targets[:, ::2], IGNORE_INDEX)
         return Batch(*(torch.from_numpy(part.copy()) for part in (tokens[:, :-1], targets, answers)))
 
 
-WordTask: TypeAlias = Following | FlipFlopLanguage
+WordTask: TypeAlias = StateTracking | FlipFlopLanguage
 Task: TypeAlias = WordTask | Transduction | Reading
 """Anything that can be learned: it has sizes (`vocab`, `outputs`, `context`), and gives batches."""
 
@@ -228,17 +226,17 @@ def reads_text(run: Any) -> bool:
 
 
 def task_from_json(run: Any, source: str) -> WordTask | Transduction:
-    """The task on words, or sequences, that a run was begun with; the source is named if it tells none."""
+    """The task on words, or sequences, that a run was begun with; the source is named if it has none."""
     try:
         values = run["task"]
         if reads_text(run):
-            raise InputError(f"{source} is of a model that read text, not words of a machine")
+            raise InputError("tasks.of_text", source=source)
         if "transduction" in values:
             return Transduction(**values["transduction"])
         if "flip_flop_language" in values:
             return FlipFlopLanguage(**values["flip_flop_language"])
         rest: Mapping[str, Any] = {name: value for name, value in values.items() if name not in ("machine", "letters")}
         letters = tuple(values["letters"]) if values["letters"] else None
-        return Following(formats.loads(json.dumps(values["machine"]), "json", source), letters=letters, **rest)
+        return StateTracking(formats.loads(json.dumps(values["machine"]), "json", source), letters=letters, **rest)
     except (TypeError, KeyError) as error:
-        raise InputError(f"{source} does not describe a task: {error}") from None
+        raise InputError("tasks.none", source=source, why=str(error)) from None

@@ -35,26 +35,30 @@ from torch import Tensor
 from glassformer.atomic import write_atomically
 from glassformer.automata import formats
 from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.messages import Message, listed
 from glassformer.nn import Transformer, files
-from glassformer.nn.config import ADDED_POSITIONS
+from glassformer.nn.config import ADDED_POSITIONS, check_flags
 from glassformer.nn.files import Model
-from glassformer.nn.scores import Told
+from glassformer.nn.scores import auxiliary_losses
 from glassformer.training.architecture import Architecture
-from glassformer.training.batch import NOT_ASKED, Batch
-from glassformer.training.evaluation import Score, evaluate
+from glassformer.training.batch import IGNORE_INDEX, Batch
+from glassformer.training.evaluation import Evaluation, evaluate
 from glassformer.training.objectives import Reading
-from glassformer.training.tasks import Following, Task, task_to_json
-from glassformer.wording import listed
+from glassformer.training.tasks import StateTracking, Task, task_to_json
 
 FORMAT: Final = "glassformer run, version 1"
 LEARNED: Final = 0.99
 """The part of the answers that is right when something counts as learned."""
 Progress: TypeAlias = Callable[[int, float, float | None], None]
-"""Is told the step, the loss, and the latest accuracy."""
+"""Is given the step, the loss, and the latest accuracy."""
 
 
 class DivergedError(Exception):
-    """A number that is none: training has gone wrong, and going on would only hide it."""
+    """A loss or gradient is NaN or infinite: training has gone wrong, and going on would only hide it."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 @dataclass(frozen=True)
@@ -87,14 +91,13 @@ class Settings:
             ("threads", 1, 1024),
         ):
             if whole_number(getattr(self, name), name.replace("_", " "), least) > most:
-                raise InputError(f"{name.replace('_', ' ')} is at most {most:,}, not {getattr(self, name):,}")
+                raise InputError("training.at_most", name=name.replace("_", " "), most=most, value=getattr(self, name))
         for name in ("learning_rate", "clip", "weight_decay", "checkpoint_seconds"):
             finite_number(getattr(self, name), name.replace("_", " "), least=0)
         for name in ("learning_rate", "clip"):
             if not getattr(self, name) > 0:
-                raise InputError(f"{name.replace('_', ' ')} must be above 0, not {getattr(self, name)!r}")
-        if not isinstance(self.shifted, bool):
-            raise InputError(f"shifted is true or false, not {self.shifted!r}")
+                raise InputError("training.above_0", name=name.replace("_", " "), value=getattr(self, name))
+        check_flags(self, "shifted")
 
     def rate(self, step: int) -> float:
         """Linear warm-up, then a cosine down to a tenth."""
@@ -109,8 +112,8 @@ class Trained:
     """A model that was trained, and how that went."""
 
     model: Model
-    score: Score
-    tests: dict[str, Score]
+    score: Evaluation
+    tests: dict[str, Evaluation]
     loss: float
     steps: int
     tokens_per_second: float
@@ -193,11 +196,9 @@ class _Run:
         progress: Progress | None,
     ) -> None:
         if settings.shifted and (architecture.kind != "transformer" or architecture.positions not in ADDED_POSITIONS):
-            raise InputError(
-                "words can begin at other positions only where positions are added: learned or sinusoidal ones"
-            )
-        asked = architecture.context or (2 * task.context if settings.shifted else 0)
-        room = max(asked, *(each.context for each in (task, *tests.values())))
+            raise InputError("training.shifted")
+        least = architecture.context or (2 * task.context if settings.shifted else 0)
+        room = max(least, *(each.context for each in (task, *tests.values())))
         self.task, self.architecture, self.settings = task, replace(architecture, context=room), settings
         self.tests, self.progress = dict(tests), progress
         self.model = self.architecture.model(task, settings.seed)
@@ -208,8 +209,8 @@ class _Run:
         )
         self.step, self.tokens, self.loss, self.seconds = 0, 0, math.nan, 0.0
         self.reached: int | None = None
-        self.score: Score | None = None
-        self.last_scores: tuple[Score, dict[str, Score]] | None = None
+        self.score: Evaluation | None = None
+        self.last_scores: tuple[Evaluation, dict[str, Evaluation]] | None = None
         self.folder: Path | None = None
         self.saved = time.monotonic()
 
@@ -254,35 +255,34 @@ class _Run:
         self.step += 1
 
     def loss_of(self, batch: Batch, rng: np.random.Generator) -> Float[Tensor, ""]:
-        """The mean cross-entropy where something is asked, and what scores have to add."""
-        told = Told(torch.Generator().manual_seed((self.settings.seed * 2**32 + self.step) % 2**63))
-        if self.settings.shifted and isinstance(self.model, Transformer):
-            room = self.model.config.context - batch.tokens.shape[1]
-            vectors = self.model.read(batch.tokens, first=int(rng.integers(0, room + 1)), told=told)
-        else:
-            vectors = self.model.read(batch.tokens, told=told)
-        asked = batch.targets != NOT_ASKED
+        """The mean cross-entropy where something is asked, and what attention scores add to it."""
+        chance = torch.Generator().manual_seed((self.settings.seed * 2**32 + self.step) % 2**63)
+        with auxiliary_losses(self.model, chance) as auxiliary:
+            if self.settings.shifted and isinstance(self.model, Transformer):
+                room = self.model.config.context - batch.tokens.shape[1]
+                vectors = self.model.read(batch.tokens, first=int(rng.integers(0, room + 1)))
+            else:
+                vectors = self.model.read(batch.tokens)
+        asked = batch.targets != IGNORE_INDEX
         logits = self.model.unembed(vectors[asked][None])[0]
         losses = F.cross_entropy(logits, batch.targets[asked], reduction="none")
-        mean = losses.sum() / max(len(logits), 1)
-        if not told.says_something:
-            return mean
-        return mean + told.loss(torch.zeros_like(vectors[..., 0]).masked_scatter(asked, losses), len(losses))
+        placed = torch.zeros_like(vectors[..., 0]).masked_scatter(asked, losses)
+        return losses.sum() / max(len(logits), 1) + auxiliary.total(placed, len(losses))
 
-    def where_it_went_wrong(self, batch: Batch) -> str:
-        """The step, and the first part of the model that holds a number that is none."""
-        said = f"step {self.step}: the loss is {self.loss:g}"
+    def where_it_went_wrong(self, batch: Batch) -> Message:
+        """The step, and the first part of the model that holds NaN or infinite numbers."""
+        loss = f"{self.loss:g}"
         for name, weights in zip(self.names, self.weights, strict=True):
             if not torch.isfinite(weights).all():
-                return f"{said}; the weights {name} are not finite"
+                return Message("training.weights_not_finite", step=self.step, loss=loss, name=name)
         if isinstance(self.model, Transformer):
             for name, value in self.model.trace(batch.tokens).items():
                 if not name.endswith("hook_attn_scores") and not torch.isfinite(value).all():  # a mask is −∞
-                    return f"{said}; the first activation that is not finite is {name}"
+                    return Message("training.activation_not_finite", step=self.step, loss=loss, name=name)
         for name, weights in zip(self.names, self.weights, strict=True):
             if weights.grad is not None and not torch.isfinite(weights.grad).all():
-                return f"{said}; the gradient of {name} is not finite"
-        return f"{said}; a smaller learning rate may help"
+                return Message("training.gradient_not_finite", step=self.step, loss=loss, name=name)
+        return Message("training.loss_not_finite", step=self.step, loss=loss)
 
     def evaluate(self) -> None:
         """How good it is now, here and on the tests."""
@@ -301,7 +301,7 @@ class _Run:
             with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
 
-    def scores(self) -> tuple[Score, dict[str, Score]]:
+    def scores(self) -> tuple[Evaluation, dict[str, Evaluation]]:
         """The score on the task, and on each test."""
         words, seed = self.settings.evaluation_words, self.settings.seed
         tests = {name: evaluate(self.model, task, words, seed) for name, task in self.tests.items()}
@@ -326,12 +326,12 @@ class _Run:
     def keep(self, folder: Path, resume: bool) -> None:
         """Use a folder: a new one, or, to resume, one that holds the same run."""
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder} is a file: choose a folder")
+            raise InputError("training.a_file", folder=folder)
         there = (folder / "run.json").exists()
         if there and not resume:
-            raise InputError(f"{folder} holds a run already: resume it, or choose another folder")
+            raise InputError("training.a_run", folder=folder)
         if folder.exists() and not there and any(folder.iterdir()):
-            raise InputError(f"{folder} exists and is not a run: choose another folder")
+            raise InputError("training.no_run", folder=folder)
         self.folder = folder
         if there:
             _refuse_differences(files.read_json(folder / "run.json"), self.described(), folder)
@@ -340,7 +340,7 @@ class _Run:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+            raise InputError("training.cannot_make", folder=folder, why=error.strerror) from None
         write_atomically(folder / "run.json", files.to_json(self.described()).encode())
 
     def save(self) -> None:
@@ -352,7 +352,7 @@ class _Run:
             for key, value in self.optimiser.state[weights].items():
                 tensors[f"{key}.{name}"] = value
         log = self.folder / "metrics.jsonl"
-        told = {
+        progress = {
             "step": self.step,
             "tokens": self.tokens,
             "loss": self.loss,
@@ -362,7 +362,7 @@ class _Run:
             "metrics": log.stat().st_size if log.exists() else 0,
         }
         data = safetensors.torch.save(
-            {name: value.contiguous() for name, value in tensors.items()}, metadata={"run": json.dumps(told)}
+            {name: value.contiguous() for name, value in tensors.items()}, metadata={"run": json.dumps(progress)}
         )
         write_atomically(self.folder / "checkpoint.safetensors", data)
         self.saved = time.monotonic()
@@ -375,22 +375,22 @@ class _Run:
             return
         try:
             with safe_open(path, framework="pt") as file:
-                told = json.loads((file.metadata() or {})["run"])
+                progress = json.loads((file.metadata() or {})["run"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             self.model.load_state_dict({n[8:]: value for n, value in tensors.items() if n.startswith("weights.")})
             for name, weights in zip(self.names, self.weights, strict=True):
                 kept = {key: tensors.get(f"{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
-                moved = told["step"] and any(value is not None for value in kept.values())
+                moved = progress["step"] and any(value is not None for value in kept.values())
                 self.optimiser.state[weights] = {key: tensors[f"{key}.{name}"] for key in kept} if moved else {}
-            self.step = whole_number(told["step"], "the step", least=0)
-            self.tokens = whole_number(told.get("tokens", 0), "the number of tokens", least=0)
-            self.loss, self.seconds = float(told["loss"]), float(told["seconds"])
-            reached = told.get("reached")
-            self.reached = None if reached is None else whole_number(reached, "the step it was learned at", least=1)
-            self.score = Score(**told["score"]) if told["score"] else None
-            logged = whole_number(told["metrics"], "the length of the log", least=0)
+            self.step = whole_number(progress["step"], "training.the_step", least=0)
+            self.tokens = whole_number(progress.get("tokens", 0), "training.token_count", least=0)
+            self.loss, self.seconds = float(progress["loss"]), float(progress["seconds"])
+            reached = progress.get("reached")
+            self.reached = None if reached is None else whole_number(reached, "training.step_learned", least=1)
+            self.score = Evaluation(**progress["score"]) if progress["score"] else None
+            logged = whole_number(progress["metrics"], "training.log_length", least=0)
         except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError, OSError) as error:
-            raise InputError(f"{path} is not a checkpoint of this run: {error}") from None
+            raise InputError("training.no_checkpoint", path=path, why=str(error)) from None
         if log.exists() and log.stat().st_size > logged:
             os.truncate(log, logged)
 
@@ -399,7 +399,7 @@ class _Run:
         if self.folder is None:
             return
         documents = {"training.json": files.to_json({**self.described(), "result": trained.to_json()})}
-        if isinstance(self.task, Following):
+        if isinstance(self.task, StateTracking):
             documents["machine.json"] = formats.dumps(self.task.machine, "json")
         if isinstance(self.task, Reading):
             documents["tokenizer.json"] = self.task.text.tokeniser.to_str()
@@ -410,28 +410,26 @@ def model_of(folder: Path) -> Path:
     """The folder of a model: this one, or that of a run that has ended."""
     place = folder / "model" if (folder / "run.json").exists() else folder
     if place != folder and not place.exists():
-        raise InputError(
-            f"the run in {folder} has not ended yet: give the command that began it again, `train` with --resume"
-        )
+        raise InputError("training.not_ended", folder=folder)
     runs = sorted(run.parent.name for run in folder.glob("*/run.json")) if place == folder else []
     if runs and not (folder / "config.json").exists():
-        raise InputError(f"{folder} is not a model folder but holds the runs {listed(runs)}: name one of them")
+        raise InputError("training.holds_runs", folder=folder, runs=listed(runs))
     return place
 
 
 def _refuse_differences(there: Any, now: dict[str, Any], folder: Path) -> None:
     """A run can only be resumed as it was begun."""
     if not isinstance(there, dict) or there.get("format") != FORMAT:
-        raise InputError(f"{folder}/run.json is not that of a {FORMAT}")
+        raise InputError("training.run_format", folder=folder, format=FORMAT)
     usual = {"architecture": Architecture().to_json(), "settings": asdict(Settings())}
     for part in ("task", "tests", "architecture", "settings"):
         begun = there.get(part)
         if not isinstance(begun, dict):
-            raise InputError(f"{folder}/run.json does not say with what {part} the run was begun")
+            raise InputError("training.run_lacks", folder=folder, part=part)
         for key in sorted({*begun, *now[part]}):
-            was, asked = begun.get(key, usual.get(part, {}).get(key)), now[part].get(key)
-            if was != asked and key != "checkpoint_seconds":
-                raise InputError(f"{folder} was begun with another {key} ({_short(was)}, now {_short(asked)})")
+            was, given = begun.get(key, usual.get(part, {}).get(key)), now[part].get(key)
+            if was != given and key != "checkpoint_seconds":
+                raise InputError("training.begun_with", folder=folder, key=key, was=_short(was), now=_short(given))
 
 
 def _short(value: Any) -> str:

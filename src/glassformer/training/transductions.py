@@ -18,36 +18,31 @@ import torch
 from jaxtyping import Int
 
 from glassformer.errors import InputError, whole_number
-from glassformer.training.batch import NOT_ASKED, Batch
+from glassformer.training.batch import IGNORE_INDEX, Batch
 
 LONGEST: Final = 2**12
 Rows: TypeAlias = Int[np.ndarray, "_ _"]
 Drawn: TypeAlias = tuple[Rows, Rows | None, Rows]
 """Sources, prompts if they are no start tokens, and answers."""
+Draw: TypeAlias = Callable[[np.random.Generator, int, int, int, int | None], Drawn]
+"""So many sources of a length, of so many letters; of recall, with a distance."""
 
 
-def copied(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
-    """The same again."""
-    source = rng.integers(0, letters, (rows, length))
-    return source, None, source
+def changed(change: Callable[[Rows], Rows]) -> Draw:
+    """Random letters, and what a function makes of them."""
 
+    def drawn(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
+        source = rng.integers(0, letters, (rows, length))
+        return source, None, change(source)
 
-def reversed_(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
-    """Backwards."""
-    source = rng.integers(0, letters, (rows, length))
-    return source, None, source[:, ::-1]
-
-
-def sorted_(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
-    """In order."""
-    source = rng.integers(0, letters, (rows, length))
-    return source, None, np.sort(source, axis=1)
+    return drawn
 
 
 def recalled(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
-    """Pairs of key and value, and then one of the keys: say its value. The distance counts pairs from the end, from 1.
+    """Pairs of key and value, then one of the keys; the answer is its value.
 
-    Keys are letters of the first half and different in one source, values are of the second.
+    The distance counts pairs from the end, from 1. Keys are letters of the first half, different in one source, values
+    of the second.
     """
     keys, values = keys_and_values(rng, rows, length, letters, letters // 2)
     which = rng.integers(0, length, rows) if distance is None else np.full(rows, length - distance)
@@ -69,7 +64,7 @@ def keys_and_values(rng: np.random.Generator, rows: int, length: int, letters: i
     """Different keys, and values of some kinds."""
     half = letters // 2
     if not 2 <= length <= half:
-        raise InputError(f"of {letters} letters half are keys, so there are 2 to {half} pairs, not {length}")
+        raise InputError("sequences.pairs", letters=letters, half=half, length=length)
     keys = rng.permuted(np.tile(np.arange(half), (rows, 1)), axis=1)[:, :length]
     return keys, rng.integers(half, half + kinds, (rows, length))
 
@@ -94,30 +89,30 @@ FORMATS: Final[tuple[Callable[[datetime.date], str], ...]] = (
     lambda d: f"{d.month}/{d.day:02}/{d.year % 100:02}",
 )
 """Ways in which people write a date; dots mean that the day comes first, strokes that the month does."""
-SIGNS: Final = " " + "".join(sorted(set("".join((*MONTHS, *DAYS))))) + "0123456789,./-"
+CHARACTERS: Final = " " + "".join(sorted(set("".join((*MONTHS, *DAYS))))) + "0123456789,./-"
 FIRST_DAY, LAST_DAY = datetime.date(1970, 1, 1).toordinal(), datetime.date(2069, 12, 31).toordinal()
 """Years of two digits are then unambiguous."""
-LONGEST_DATE: Final = max(len(way(datetime.date(2000, 9, 27))) for way in FORMATS)
+LONGEST_DATE: Final = max(len(write(datetime.date(2000, 9, 27))) for write in FORMATS)
 
 
 def dates(rng: np.random.Generator, rows: int, length: int, letters: int, distance: int | None) -> Drawn:
     """As people write it, filled up with spaces, becomes year-month-day."""
     days = rng.integers(FIRST_DAY, LAST_DAY + 1, rows)
     drawn = [datetime.date.fromordinal(int(day)) for day in days]
-    ways = rng.integers(0, len(FORMATS), rows)
-    written = [FORMATS[way](day) for way, day in zip(ways, drawn, strict=True)]
-    return in_signs(written, length), None, in_signs([day.isoformat() for day in drawn], 10)
+    formats = rng.integers(0, len(FORMATS), rows)
+    written = [FORMATS[i](day) for i, day in zip(formats, drawn, strict=True)]
+    return in_characters(written, length), None, in_characters([day.isoformat() for day in drawn], 10)
 
 
-def in_signs(texts: list[str], length: int) -> Rows:
-    """Numbers of their signs, filled up with spaces."""
-    return np.array([[SIGNS.index(sign) for sign in text.ljust(length)] for text in texts])
+def in_characters(texts: list[str], length: int) -> Rows:
+    """Numbers of their characters, filled up with spaces."""
+    return np.array([[CHARACTERS.index(each) for each in text.ljust(length)] for text in texts])
 
 
-WAYS: Final[dict[str, Callable[[np.random.Generator, int, int, int, int | None], Drawn]]] = {
-    "copy": copied,
-    "reverse": reversed_,
-    "sort": sorted_,
+TRANSDUCTIONS: Final[dict[str, Draw]] = {
+    "copy": changed(np.copy),
+    "reverse": changed(np.fliplr),
+    "sort": changed(np.sort),
     "recall": recalled,
     "fetch": fetched,
     "dates": dates,
@@ -126,35 +121,35 @@ WAYS: Final[dict[str, Callable[[np.random.Generator, int, int, int, int | None],
 
 @dataclass(frozen=True)
 class Transduction:
-    """One of the WAYS on sources of `shortest` to `length` letters, or pairs; dates have their own length."""
+    """One of the TRANSDUCTIONS on sources of `shortest` to `length` letters, or pairs; dates have their own length."""
 
     sequence: str
     length: int = 12
     shortest: int | None = None
     letters: int = 16
     distance: int | None = None
-    """Of recall: how many pairs from the end the one is that is asked for; any if not told."""
+    """Of recall: how many pairs from the end the one is that is asked for; any if not given."""
     inside: bool = False
     """Whether what is asked for is known at the end of the source already, so that one reader sees all of it."""
 
     def __post_init__(self) -> None:
-        if self.sequence not in WAYS:
-            raise InputError(f"a sequence is to be changed by one of {', '.join(WAYS)}; not {self.sequence!r}")
-        if whole_number(self.length, "the length of sources", least=1) > LONGEST:
-            raise InputError(f"sources have at most {LONGEST:,} letters, not {self.length:,}")
-        if self.shortest is not None and whole_number(self.shortest, "the shortest", least=1) > self.length:
-            raise InputError(f"the shortest sources, of {self.shortest}, are longer than the longest, of {self.length}")
-        whole_number(self.letters, "the number of letters", least=2)
+        if self.sequence not in TRANSDUCTIONS:
+            raise InputError("sequences.name", names=[*TRANSDUCTIONS], name=self.sequence)
+        if whole_number(self.length, "sequences.length", least=1) > LONGEST:
+            raise InputError("sequences.longest", longest=LONGEST, length=self.length)
+        if self.shortest is not None and whole_number(self.shortest, "sequences.shortest", least=1) > self.length:
+            raise InputError("sequences.shortest_longer", shortest=self.shortest, length=self.length)
+        whole_number(self.letters, "sequences.letters", least=2)
         if self.sequence in ("recall", "fetch"):
             keys_and_values(np.random.default_rng(0), 1, self.length, self.letters, 1)
             keys_and_values(np.random.default_rng(0), 1, self.least, self.letters, 1)
         if not isinstance(self.inside, bool) or (self.inside and self.sequence not in ("recall", "fetch")):
-            raise InputError("inside is true or false, and only of recall and fetch, which ask for something")
+            raise InputError("sequences.inside")
         if self.distance is not None:
             if self.sequence != "recall":
-                raise InputError("a distance is for recall: how many pairs from the end the one asked for is")
-            if whole_number(self.distance, "the distance", least=1) > self.least:
-                raise InputError(f"{self.least} pairs have no distance of {self.distance}")
+                raise InputError("sequences.distance_of_recall")
+            if whole_number(self.distance, "sequences.distance", least=1) > self.least:
+                raise InputError("sequences.no_distance", pairs=self.least, distance=self.distance)
 
     @property
     def least(self) -> int:
@@ -164,7 +159,7 @@ class Transduction:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the tokens: letters, the separator, the start."""
-        letters = tuple(SIGNS) if self.sequence == "dates" else tuple(map(str, range(self.letters)))
+        letters = tuple(CHARACTERS) if self.sequence == "dates" else tuple(map(str, range(self.letters)))
         return (*letters, "separator", "start")
 
     @property
@@ -191,12 +186,12 @@ class Transduction:
     def drawn(self, rng: np.random.Generator, words: int, length: int) -> Batch:
         """The same with a given length."""
         length = LONGEST_DATE if self.sequence == "dates" else length
-        source, prompt, answer = WAYS[self.sequence](rng, words, length, self.letters, self.distance)
+        source, prompt, answer = TRANSDUCTIONS[self.sequence](rng, words, length, self.letters, self.distance)
         end = np.full((words, 1), self.separator)
         start = end + 1 if prompt is None else prompt
         begun = np.concatenate([source, *((start, end, end + 1) if self.inside else (end, start))], axis=1)
         tokens = np.concatenate([begun, answer[:, :-1]], axis=1).astype(np.int64)
-        targets = np.full(tokens.shape, NOT_ASKED)
+        targets = np.full(tokens.shape, IGNORE_INDEX)
         targets[:, begun.shape[1] - 1 :] = answer
         asked = torch.from_numpy(targets)
         return Batch(torch.from_numpy(tokens), asked, asked)

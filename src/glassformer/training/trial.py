@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +18,9 @@ from glassformer.errors import InputError
 from glassformer.training import corpora
 from glassformer.training.architecture import Architecture
 from glassformer.training.objectives import Reading, text_of, tokeniser_of
-from glassformer.training.tasks import FlipFlopLanguage, Following, Task, task_to_json
+from glassformer.training.tasks import FlipFlopLanguage, StateTracking, Task, task_to_json
 from glassformer.training.trainer import Settings, train
-from glassformer.training.transductions import WAYS, Transduction
+from glassformer.training.transductions import TRANSDUCTIONS, Transduction
 
 PARTS: Final = ("task", "model", "training", "tests")
 FLIP_FLOP: Final = "flip-flop language"
@@ -28,27 +29,27 @@ CHANGED_BY_TESTS: Final = ("length", "shortest", "distance", "letters", "ignore"
 
 def identity(settings: Mapping[str, Any], task: Task) -> str:
     """A name that two trials share only if they are the same: a machine counts by what it is, not by its file."""
-    told = json.dumps([settings, task_to_json(task)], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    text = json.dumps([settings, task_to_json(task)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def run_trial(
     settings: Mapping[str, Any], progress: Callable[[int], None] | None = None, folder: Path | None = None
 ) -> dict[str, Any]:
-    """Train as the settings say, and tell how it went."""
+    """Train as the settings say; the result as plain values."""
     task, architecture, how, tests = parts_of(settings)
     report = None if progress is None else lambda step, loss, accuracy: progress(step)
     return train(task, architecture, how, folder, resume=True, tests=tests, progress=report).to_json()
 
 
 def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings, dict[str, Task]]:
-    """Task, model, training and tests; whatever can be wrong with plain values is said here."""
+    """Task, model, training and tests; whatever can be wrong with plain values is an error here."""
     task = task_of(settings["task"])
     for name, changes in settings.get("tests", {}).items():
         if not isinstance(changes, Mapping) or not set(changes) <= set(CHANGED_BY_TESTS):
-            raise InputError(f"[tests.{name}] changes {', '.join(CHANGED_BY_TESTS)} of the task, and nothing else")
+            raise InputError("trial.tests_change", name=name, changed=CHANGED_BY_TESTS)
     if settings.get("tests") and "text" in settings["task"]:
-        raise InputError("a text is tested on the sentences that are held out of it, and has no other tests")
+        raise InputError("trial.tests_of_text")
     tests = {name: task_of({**settings["task"], **changes}) for name, changes in settings.get("tests", {}).items()}
     architecture: Architecture = _made_of(Architecture, settings.get("model", {}), "model")
     return task, architecture, _made_of(Settings, settings.get("training", {}), "training"), tests
@@ -57,7 +58,7 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
 def check(settings: Mapping[str, Any], made: set[str]) -> Task:
     """The task of a trial that can be run: its model, too, can be made, if none like it was before.
 
-    Layers are alike, so that one of them tells.
+    Blocks are uniform, so that one of them suffices.
     """
     task, architecture, _, _ = parts_of(settings)
     model = json.dumps([settings["task"], {**settings.get("model", {}), "layers": 1}])
@@ -72,57 +73,43 @@ def task_of(values: Mapping[str, Any]) -> Task:
     """The task that plain values describe."""
     rest = dict(values)
     if len(kinds := [kind for kind in ("text", "sequence", "machine") if kind in rest]) > 1:
-        raise InputError(f"a task is one of {' and '.join(kinds)}, not both")
+        raise InputError("trial.several_kinds", kinds=kinds)
     if "text" in rest:
-        text: ToRead = _made_of(ToRead, rest, "task")
-        return reading_of(text)
+        reading: Reading = _made_of(reading_of, rest, "task")
+        return reading
     if "sequence" in rest:
         transduction: Transduction = _made_of(Transduction, rest, "task")
         return transduction
     if rest.get("letters") is not None:
         if not isinstance(rest["letters"], list | tuple):
-            raise InputError(f"letters is a list of probabilities, not {rest['letters']!r}")
+            raise InputError("trial.letters", value=rest["letters"])
         rest["letters"] = tuple(rest["letters"])
     spec = rest.pop("machine", None)
     if not isinstance(spec, str):
-        raise InputError(
-            f"a task needs a machine (a spec, or {FLIP_FLOP!r}), a sequence (one of {', '.join(WAYS)}) or a text"
-        )
+        raise InputError("trial.no_kind", language=FLIP_FLOP, sequences=[*TRANSDUCTIONS])
     if spec == FLIP_FLOP:
         language: FlipFlopLanguage = _made_of(FlipFlopLanguage, rest, "task")
         return language
-    following: Following = _made_of(Following, {"machine": machine(spec), **rest}, "task")
-    return following
-
-
-@dataclass(frozen=True)
-class ToRead:
-    """A text, and what it is read for, as plain values."""
-
-    text: str
-    objective: str
-    vocab: int = 1000
-    longest: int = 24
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise InputError(f"a text is a file or the name of a corpus, not {self.text!r}")
+    tracking: StateTracking = _made_of(StateTracking, {"machine": machine(spec), **rest}, "task")
+    return tracking
 
 
 @lru_cache(maxsize=4)
-def reading_of(asked: ToRead) -> Reading:
+def reading_of(text: str, objective: str, vocab: int = 1000, longest: int = 24) -> Reading:
     """A text to be read; the same for the same values."""
-    loaded = corpora.load(asked.text, parallel=asked.objective == "mt")
-    return Reading(text_of(loaded, tokeniser_of(loaded, asked.vocab), asked.longest), asked.objective)
+    if not isinstance(text, str):
+        raise InputError("trial.text", value=text)
+    corpus = corpora.load(text, parallel=objective == "mt")
+    return Reading(text_of(corpus, tokeniser_of(corpus, vocab), longest), objective)
 
 
 def _made_of(kind: Any, values: Mapping[str, Any], part: str) -> Any:
-    """A dataclass from plain values; a name that does not belong is told, with those that do."""
-    known = [field.name for field in fields(kind) if field.init]
+    """What a class, or a function, makes of plain values; an unknown name is an error."""
+    known = [*inspect.signature(kind).parameters]
     for name in values:
         if name not in known:
-            raise InputError(f"[{part}] knows no {name!r}; it knows {', '.join(known)}")
+            raise InputError("trial.unknown", part=part, name=name, known=known)
     try:
         return kind(**values)
     except TypeError as error:
-        raise InputError(f"[{part}] lacks something, or a value has the wrong kind: {error}") from None
+        raise InputError("trial.wrong", part=part, why=str(error)) from None

@@ -19,7 +19,7 @@ from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
 from glassformer.subject import Subject, open_subject, subject_of
-from glassformer.training import Architecture, Following, Settings, evaluate, train
+from glassformer.training import Architecture, Settings, StateTracking, evaluate, train
 from glassformer.training.evaluation import evaluate_on
 from glassformer.training.trainer import Trained
 from glassformer.ui.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
@@ -66,7 +66,7 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told)
     report = verify(built, words=scale.words)
     found["verified"] = {"words": report.words, "positions": report.positions, "wrong": report.wrong}
     yield found
-    task, tests = Following(machine, scale.length), _tests(machine, scale.length)
+    task, tests = StateTracking(machine, scale.length), _tests(machine, scale.length)
     if len(task.answers) > 1:
         trained = _trained(task, tests, folder / "trained", scale, tell)
         subject = open_subject(folder / "trained")
@@ -86,13 +86,13 @@ def _word(machine: Machine, scale: Scale) -> str:
     return machine.join(letters)
 
 
-def _tests(machine: Machine, length: int) -> dict[str, Following]:
+def _tests(machine: Machine, length: int) -> dict[str, StateTracking]:
     """Longer words, and words in which the last letter comes rarely or nearly always."""
-    found = {f"{n} letters": Following(machine, n) for n in _lengths(length)}
+    found = {f"{n} letters": StateTracking(machine, n) for n in _lengths(length)}
     others = len(machine.symbols) - 1
     for part in (0.05, 0.95) if others else ():
         letters = (*[(1 - part) / others] * others, part)
-        found[f"{part:.0%} {machine.symbols[-1]}"] = Following(machine, length, letters=letters)
+        found[f"{part:.0%} {machine.symbols[-1]}"] = StateTracking(machine, length, letters=letters)
     return found
 
 
@@ -101,7 +101,7 @@ def _lengths(length: int) -> tuple[int, int, int]:
     return length, length + length // 2, 2 * length
 
 
-def _trained(task: Following, tests: dict[str, Following], folder: Path, scale: Scale, tell: Told) -> Trained:
+def _trained(task: StateTracking, tests: dict[str, StateTracking], folder: Path, scale: Scale, tell: Told) -> Trained:
     architecture = Architecture(layers=scale.layers, width=scale.width, heads=4)
     settings = Settings(steps=scale.steps, evaluate_every=max(1, scale.steps // 10))
 
@@ -115,7 +115,7 @@ def _parameters(subject: Subject) -> int:
     return subject.model.parameter_count()
 
 
-def _breaks(built: Built, trained: Trained, subject: Subject, tests: dict[str, Following], scale: Scale) -> Seen:
+def _breaks(built: Built, trained: Trained, subject: Subject, tests: dict[str, StateTracking], scale: Scale) -> Seen:
     """The accuracy of both on every test; and on words that keep out of dead ends, if there are any.
 
     Random words soon end there, and then a model that says nothing else is right.
@@ -127,7 +127,7 @@ def _breaks(built: Built, trained: Trained, subject: Subject, tests: dict[str, F
     machine, models = built.machine, {"trained": subject.model, "built": built.model}
     home = lasting(machine)
     if home[machine.start] and not home[machine.reachable()].all():
-        for task in (Following(machine, length) for length in _lengths(scale.length)):
+        for task in (StateTracking(machine, length) for length in _lengths(scale.length)):
             words = exploring_words(machine, task.length, scale.tested, np.random.default_rng(0), home)
             for who, model in models.items():
                 told[who][f"{task.length} letters, no dead end"] = evaluate_on(model, task, words).accuracy

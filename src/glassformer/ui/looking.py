@@ -26,7 +26,7 @@ from glassformer.instruments import score_heads
 from glassformer.instruments.heads import HeadScore
 from glassformer.messages import Message
 from glassformer.nn import Transformer
-from glassformer.nn.trace import HookPoint, Look
+from glassformer.nn.trace import HookContext, HookPoint
 from glassformer.subject import Subject
 from glassformer.ui.drawing.automaton import layout
 from glassformer.ui.drawing.cascade import draw_cascade
@@ -122,9 +122,9 @@ def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = ()
         raise InputError(f"{numbers:,} attention weights are too many to show at once: take a shorter word")
     patterns = _patterns(model)
     behind = [f"blocks.{i}.hook_resid_post" for i in range(len(model.blocks))]
-    looked = Look(frozenset([*patterns, "hook_embed", "hook_pos_embed", *behind]), _silent(model, without))
-    logits = model(tokens, looked.inside(""))
-    seen = looked.seen
+    hooks = HookContext([*patterns, "hook_embed", "hook_pos_embed", *behind], _silent(model, without))
+    logits = model(tokens, hooks)
+    seen = hooks.cache
     layers = [seen["hook_embed"] + seen.get("hook_pos_embed", 0), *(seen[name] for name in behind)]
     return {
         "tokens": [subject.names[token] for token in tokens[0].tolist()],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.compiler.pipeline import compile
-from glassformer.training import Architecture, Following, Settings, train
+from glassformer.training import Architecture, Settings, StateTracking, train
 from shell import Shell
 
 
@@ -21,7 +21,7 @@ def parity(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("trained") / "parity"
-    task = Following(compile("parity", 8).machine, 8)
+    task = StateTracking(compile("parity", 8).machine, 8)
     train(task, Architecture(layers=2, width=16, heads=2), Settings(steps=5), folder)
     return str(folder)
 

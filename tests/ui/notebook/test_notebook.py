@@ -11,7 +11,7 @@ import pytest
 import glassformer
 from browsing import Watched, skip_without_a_browser
 from glassformer.errors import InputError
-from glassformer.training import Architecture, Following, Settings, train
+from glassformer.training import Architecture, Settings, StateTracking, train
 from glassformer.ui.notebook import html
 from glassformer.ui.web.bundle import module, style
 
@@ -133,7 +133,7 @@ def test_python_answers_what_is_set_in_the_widget(tmp_path: Path) -> None:
     from glassformer.ui.notebook import explore
 
     parity = glassformer.machine("parity")
-    train(Following(parity, 8), Architecture(layers=1, width=16, heads=2), Settings(steps=2), tmp_path / "run")
+    train(StateTracking(parity, 8), Architecture(layers=1, width=16, heads=2), Settings(steps=2), tmp_path / "run")
     widget = explore(glassformer.compile(parity, 8), word="0110", trained=tmp_path / "run")
     assert widget.built["run"]["answers"] == [0, 0, 1, 0, 0]
     assert len(widget.trained["run"]["answers"]) == 5

@@ -22,8 +22,8 @@ from glassformer.instruments.heads import score_heads
 from glassformer.instruments.sites import Site
 from glassformer.instruments.steps import at_temperature
 from glassformer.nn import Config, Transformer
-from glassformer.nn.trace import UNSEEN
-from glassformer.training import Architecture, Following, Settings, train
+from glassformer.nn.trace import NO_HOOKS
+from glassformer.training import Architecture, Settings, StateTracking, train
 from glassformer.training.ensemble import Toy
 from glassformer.training.ensemble import train as train_toys
 from glassformer.training.facts import learn, make_world
@@ -37,7 +37,7 @@ def letters_of_a_counter() -> tuple[str, bool]:
     found = []
     for seed in range(2):
         trained = train(
-            Following(machine, 12), Architecture(layers=2, width=32, heads=2), Settings(steps=400, seed=seed)
+            StateTracking(machine, 12), Architecture(layers=2, width=32, heads=2), Settings(steps=400, seed=seed)
         )
         assert isinstance(trained.model, Transformer)
         vectors = torch.nn.functional.normalize(trained.model.embed.W_E.detach()[:4])
@@ -141,7 +141,7 @@ def facts_in_mlps() -> tuple[str, bool]:
 def _probability(model: Transformer, stream: torch.Tensor, answer: int) -> float:
     assert model.ln_final
     with torch.no_grad():
-        return float(model.unembed(model.ln_final(stream, UNSEEN))[0, -1].softmax(-1)[answer])
+        return float(model.unembed(model.ln_final(stream, NO_HOOKS))[0, -1].softmax(-1)[answer])
 
 
 def superposition() -> tuple[str, bool]:

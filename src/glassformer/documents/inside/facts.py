@@ -107,7 +107,7 @@ def others_of(world: World, facts: Int[Tensor, " fact"], seed: int = 0) -> Int[T
     for fact in facts.tolist():
         differs = (world.relations == world.relations[fact]) & (world.answers != world.answers[fact])
         if not differs.any():
-            raise InputError(f"nobody differs from {world.told(fact)!r} in this world: take more subjects")
+            raise InputError(f"nobody differs from {world.prompt(fact)!r} in this world: take more subjects")
         chosen.append(int(rng.choice(differs.nonzero().flatten().numpy())))
     return torch.tensor(chosen)
 

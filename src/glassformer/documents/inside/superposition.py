@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.instruments.dictionary import Shape, fit, quality, recovery
-from glassformer.training.ensemble import Learned, Toy, train
+from glassformer.training.ensemble import Toy, TrainedToy, train
 
 PUBLISHED: Final = {
     "tetrahedron, 3/4": 3 / 4,
@@ -117,11 +117,11 @@ def study(scale: Scale = Scale(), seed: int = 0, tell: Told = lambda done, of: N
     )
 
 
-def _in_groups(toys: Sequence[Learned], size: int) -> list[Sequence[Learned]]:
+def _in_groups(toys: Sequence[TrainedToy], size: int) -> list[Sequence[TrainedToy]]:
     return [toys[i : i + size] for i in range(0, len(toys), size)]
 
 
-def kept(toys: Sequence[Learned]) -> list[float]:
+def kept(toys: Sequence[TrainedToy]) -> list[float]:
     """The part of a dimension of every feature that is kept."""
     every = torch.cat([toy.dimensionality for toy in toys])
     return sorted(every[every > 0].tolist())
@@ -138,7 +138,7 @@ def plateaus(dots: Sequence[Dots]) -> dict[str, float]:
     }
 
 
-def phase(toy: Learned) -> str:
+def phase(toy: TrainedToy) -> str:
     """What became of the second of two features in one dimension."""
     first, second = (float(toy.W[0, i].abs()) > STORED for i in (0, 1))
     return "left out" if not second else "shared" if first else "alone"

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from glassformer.documents.verdict import Verdict
 from glassformer.nn import Transformer
 from glassformer.training.architecture import Architecture
-from glassformer.training.batch import NOT_ASKED
+from glassformer.training.batch import IGNORE_INDEX
 from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
 from glassformer.training.trial import task_of
 from glassformer.ui.drawing.chart import Panel, draw_charts
@@ -133,7 +133,7 @@ def gradients(plan: Plan, kind: str, depth: int) -> list[float]:
     model = Architecture(**plan.model(kind, depth)).model(task, seed=0)
     assert isinstance(model, Transformer)
     batch = task.batch(np.random.default_rng(0), 64)
-    loss = F.cross_entropy(model(batch.tokens).flatten(0, 1), batch.targets.flatten(), ignore_index=NOT_ASKED)
+    loss = F.cross_entropy(model(batch.tokens).flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORE_INDEX)
     loss.backward()
     return [
         float(torch.stack([p.grad.norm() for p in block.parameters() if p.grad is not None]).norm())

@@ -16,7 +16,7 @@ from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.training import evaluate
 from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
-from glassformer.training.tasks import Following
+from glassformer.training.tasks import StateTracking
 from glassformer.ui.drawing.chart import Panel, draw_charts
 
 PROBABILITIES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -123,10 +123,10 @@ def built_scores(spec: str, length: int) -> tuple[dict[float, float], dict[int, 
     """The same tests for the built model."""
     model, made = compile(spec, 2 * length).model, machine(spec)
     by_letter = {
-        p: evaluate(model, Following(made, length, letters=tuple(probabilities(spec, p)))).accuracy
+        p: evaluate(model, StateTracking(made, length, letters=tuple(probabilities(spec, p)))).accuracy
         for p in PROBABILITIES
     }
-    return by_letter, {n: evaluate(model, Following(made, n)).accuracy for n in lengths(length)}
+    return by_letter, {n: evaluate(model, StateTracking(made, n)).accuracy for n in lengths(length)}
 
 
 def _mean(scores: Sequence[Mapping[str, float]], name: str) -> float:

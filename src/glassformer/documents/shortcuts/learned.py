@@ -16,7 +16,7 @@ import numpy as np
 from glassformer.automata import machine
 from glassformer.instruments import score_heads
 from glassformer.nn import Transformer
-from glassformer.training import Architecture, Following, Settings, Trained, train
+from glassformer.training import Architecture, Settings, StateTracking, Trained, train
 
 LEARNED: Final = 0.95
 """The accuracy on fresh words from which a machine counts as learned in so few steps."""
@@ -27,7 +27,7 @@ def learned(
     spec: str, length: int, steps: int, seed: int = 0, scratchpad: bool = False, tested: bool = False, **sizes: Any
 ) -> Trained:
     """A small model trained on a machine; it may be tested on longer words and on words of the last letter mostly."""
-    task = Following(machine(spec), length, scratchpad=scratchpad)
+    task = StateTracking(machine(spec), length, scratchpad=scratchpad)
     others = len(task.machine.symbols) - 1
     tests = {"longer": task.but(length=2 * length), "uneven": task.but(letters=(0.05 / others,) * others + (0.95,))}
     settings = Settings(steps=steps, learning_rate=3e-3, seed=seed, evaluate_every=steps)
@@ -63,7 +63,7 @@ def two_modules() -> tuple[str, bool]:
 
 def jobs_of(spec: str, steps: int, seed: int = 0, **sizes: Any) -> list[str]:
     """What those heads of a trained model do without which at least one answer in twenty changes."""
-    model, task = learned(spec, 16, steps, seed, **sizes).model, Following(machine(spec), 16)
+    model, task = learned(spec, 16, steps, seed, **sizes).model, StateTracking(machine(spec), 16)
     assert isinstance(model, Transformer)
     scores = score_heads(model, task.batch(np.random.default_rng([seed, 64, 2]), 64).tokens)
     return [str(score.title) for score in scores if score.matters >= 0.05]

@@ -39,13 +39,13 @@ def list_corpora(as_json: AsJson = False) -> None:
     if as_json:
         return print_json(
             {
-                name: {"about": source.about, "here": counts[name] is not None, "sentences": counts[name]}
+                name: {"about": str(source.about), "here": counts[name] is not None, "sentences": counts[name]}
                 for name, source in fetching.SOURCES.items()
             }
         )
     table = table_of("name", "what", "here", "sentences")
     for name, source in fetching.SOURCES.items():
         count = counts[name]
-        table.add_row(name, source.about, "no" if count is None else "yes", "" if count is None else f"{count:,}")
+        table.add_row(name, str(source.about), "no" if count is None else "yes", "" if count is None else f"{count:,}")
     out.print(table)
     return None

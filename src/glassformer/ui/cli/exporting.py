@@ -61,9 +61,9 @@ def dataset(
     from glassformer.automata import machine
     from glassformer.interop.exporting import columns
     from glassformer.interop.tables import check_place, write_tables
-    from glassformer.training.tasks import Following
+    from glassformer.training.tasks import StateTracking
 
-    task = Following(machine(spec), length, predict)
+    task = StateTracking(machine(spec), length, predict)
     if (letters := length * (words + held_out)) > MOST_LETTERS:
         raise InputError(f"{letters:,} letters are too many to write at once; the limit is {MOST_LETTERS:,}")
     counts = {"train": words} | ({"test": held_out} if held_out else {})

@@ -66,7 +66,7 @@ def train(
     """
     from glassformer.training import DivergedError
     from glassformer.training import train as learn
-    from glassformer.training.transductions import WAYS
+    from glassformer.training.transductions import TRANSDUCTIONS
     from glassformer.training.trial import parts_of
 
     if resume and folder is None:
@@ -75,8 +75,8 @@ def train(
         raise InputError(f"{folder} holds no run that could go on")
     given = {"predict": predict, "reveal": reveal, "scratchpad": scratchpad, "ignore": ignore}
     usual = {"predict": "state", "reveal": 1.0, "scratchpad": False, "ignore": 0.8}
-    usual_length = (4 if spec in ("recall", "fetch") else 12) if spec in WAYS else 32
-    task: dict[str, Any] = {"sequence" if spec in WAYS else "machine": spec, "length": length or usual_length}
+    usual_length = (4 if spec in ("recall", "fetch") else 12) if spec in TRANSDUCTIONS else 32
+    task: dict[str, Any] = {"sequence" if spec in TRANSDUCTIONS else "machine": spec, "length": length or usual_length}
     task |= {name: value for name, value in given.items() if value != usual[name]}
     if letters is not None:
         task["letters"] = probabilities(letters)

@@ -46,7 +46,7 @@ def facts(
     else:
         with progress_bar("learning") as advance:
             model = learn(world, seed=seed, tell=advance)
-    known = {NAMES: world.names, SENTENCES: [f"start {world.told(fact)}" for fact in range(world.count)]}
+    known = {NAMES: world.names, SENTENCES: [f"start {world.prompt(fact)}" for fact in range(world.count)]}
     files.save(folder / "model", model, {name: files.to_json(list(told)) for name, told in known.items()})
     with progress_bar("tracing and editing") as advance:
         found = looking.study(model, world, edits, seed=seed, tell=advance)

@@ -15,7 +15,7 @@ from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.nn import files
 from glassformer.subject import Subject, open_subject, subject_of
-from glassformer.training import Following
+from glassformer.training import StateTracking
 from glassformer.training.trainer import model_of
 from glassformer.ui.looking import Seen, built_seen, class_seen, machine_seen, refuse_strange_heads, word_seen
 from glassformer.ui.web.bundle import module, style
@@ -116,7 +116,7 @@ def _trained_on(machine: Machine, folder: Path) -> tuple[Subject, Seen]:
     """The model of a run, which must have learned this machine, and how that went."""
     subject = open_subject(folder)
     task = subject.task
-    if not isinstance(task, Following) or not _same(task.machine, machine):
+    if not isinstance(task, StateTracking) or not _same(task.machine, machine):
         raise InputError(f"{folder} was not trained on this machine")
     result = files.read_json(model_of(folder) / "training.json")["result"]
     about = {"layers": len(subject.model.blocks), "parameters": subject.model.parameter_count(), "length": task.length}

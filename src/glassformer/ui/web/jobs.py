@@ -24,7 +24,7 @@ from glassformer.compiler.constructions.universal import approximate
 from glassformer.compiler.pipeline import compile, refuse_unknown_method
 from glassformer.errors import InputError
 from glassformer.subject import Subject, open_subject, subject_of
-from glassformer.training import Architecture, Following, Settings, train
+from glassformer.training import Architecture, Settings, StateTracking, train
 from glassformer.ui.looking import (
     Seen,
     approximation_seen,
@@ -168,12 +168,12 @@ def learn(told: Any) -> Seen:
     """The same with a small model trained on it, which is kept."""
     asked = Request.of(told)
     machine = asked.machine()
-    task = Following(machine, TRAINED_ON)
+    task = StateTracking(machine, TRAINED_ON)
     if (key := (asked.spec, asked.file)) not in _TRAINED:
         if len(task.answers) < 2:
             raise InputError("every state has the same answer: there is nothing to learn")
         with tempfile.TemporaryDirectory() as place:
-            room = {"room": Following(machine, min(LONGEST_WORD, 8 * TRAINED_ON))}
+            room = {"room": StateTracking(machine, min(LONGEST_WORD, 8 * TRAINED_ON))}
             trained = train(task, SHAPE, TRAINED, Path(place) / "run", tests=room)
             subject = open_subject(Path(place) / "run")
         about = {"accuracy": trained.score.accuracy, "steps": trained.steps, "length": TRAINED_ON}

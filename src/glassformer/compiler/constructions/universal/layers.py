@@ -24,7 +24,7 @@ from torch import Tensor
 
 from glassformer.nn import BlockShape, Config, Transformer
 from glassformer.nn.attention import Attention, affine
-from glassformer.nn.trace import UNSEEN
+from glassformer.nn.trace import NO_HOOKS
 from glassformer.nn.transformer import MLP, Block
 
 SHARPNESS: Final = 256.0
@@ -151,7 +151,7 @@ class Ordinary:
         for i, (w_in, b_in, w_out, b_out) in enumerate(weights):
             if attends[i]:
                 self.write_attention(attn, i)
-                x = x + attn(x, UNSEEN)
+                x = x + attn(x, NO_HOOKS)
             if applies[i]:
                 x = x + affine(F.relu(affine(x, w_in, b_in)), w_out, b_out)
             if progress and i % 1024 == 0:
