@@ -2,7 +2,7 @@
 
 The weights of a built model tell which wires there are: what one part writes, another reads. This is the known circuit,
 and what an instrument finds can be set beside it, as precision and recall. A wire that is there may still be *idle*,
-where words are shorter than those that a model is built for. Then what was found should suffice: all else is cut
+where words are shorter than those that a model is built for. Then what was found should be sufficient: all else is cut
 together, and no answer changes.
 """
 
@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.instruments.patching import QUIET, Told, instead_of
+from glassformer.instruments.patching import QUIET, Tell, instead_of
 from glassformer.instruments.sites import Site
 from glassformer.instruments.wiring import Terms, Wire, Wiring
 from glassformer.nn import Transformer
@@ -28,8 +28,8 @@ Asked: TypeAlias = Bool[Tensor, "batch pos"]
 
 
 @dataclass(frozen=True)
-class Score:
-    """What was found beside what is there."""
+class Overlap:
+    """How many wires were found, are known, and are both."""
 
     found: int
     known: int
@@ -46,19 +46,19 @@ class Score:
         return self.both / self.known if self.known else 1.0
 
 
-def score(found: Iterable[Wire], known: Iterable[Wire]) -> Score:
+def score(found: Iterable[Wire], known: Iterable[Wire]) -> Overlap:
     """How far they agree."""
     found, known = set(found), set(known)
-    return Score(len(found), len(known), len(found & known))
+    return Overlap(len(found), len(known), len(found & known))
 
 
 def wires_in_weights(model: Transformer) -> list[Wire]:
-    """The wires over which something can be said: the writer writes columns of the stream that the reader reads.
+    """The wires that can carry something: the writer writes columns of the stream that the reader reads.
 
     In a trained model these are nearly always all; in a built one they are what the construction put there.
     """
     if model.config.norm != "none":
-        raise InputError("a norm mixes all columns of the stream: the weights do not tell which wires there are")
+        raise InputError("instruments.norm_mixes")
     weights, wiring = model.state_dict(), Wiring(model)
     writes = {site: _written(weights, site) for site in wiring.writers}
     reads = {site: _read(weights, site) for site in wiring.readers}
@@ -66,7 +66,7 @@ def wires_in_weights(model: Transformer) -> list[Wire]:
 
 
 @torch.no_grad()
-def suffices(
+def is_sufficient(
     model: Transformer,
     tokens: Tokens,
     wires: Iterable[Wire],
@@ -77,12 +77,59 @@ def suffices(
     """Whether these wires alone give the model's answers on these words: all others are cut together."""
     wiring, kept = Wiring(model), set(wires)
     cut = wiring.cut(wire for wire in wiring.wires if wire not in kept)
-    instead, said = _instead(wiring, tokens, kind, seed), _said(wiring, tokens, asked)
-    return not _changed(wiring, tokens, cut[None], instead, said).any()
+    instead, before = _instead(wiring, tokens, kind, seed), _answers(wiring, tokens, asked)
+    return not _changed(wiring, tokens, cut[None], instead, before).any()
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """The wires that a model needs on some words, beside those that its weights make, where these are known."""
+
+    wires: list[Wire]
+    changes: dict[Wire, float]
+    """The part of the answers that each wire changes when it alone is cut; nothing after pruning."""
+    is_sufficient: bool
+    """Whether no answer changes when all other wires are cut together."""
+    known: list[Wire] | None
+
+    @property
+    def overlap(self) -> Overlap:
+        """The wires that were found, beside those that are known."""
+        return score(self.wires, self.known or [])
+
+    @property
+    def missed(self) -> list[Wire]:
+        """Known wires that were not found: idle on these words."""
+        return [wire for wire in self.known or [] if wire not in self.wires]
+
+
+def find_circuit(
+    model: Transformer,
+    tokens: Tokens,
+    kind: str = "zero",
+    tolerance: float = 0.0,
+    seed: int = 0,
+    asked: Asked | None = None,
+    pruned: bool = False,
+    is_built: bool = False,
+    tell: Tell = QUIET,
+) -> Circuit:
+    """The wires that change more answers than are tolerated: each cut alone, or (pruned) for good.
+
+    Of a built model without norms the wires are known.
+    """
+    changes: dict[Wire, float] = {}
+    if pruned:
+        wires = prune(model, tokens, kind, tolerance, seed, asked=asked, tell=tell)
+    else:
+        changes = effects(model, tokens, kind, seed, asked=asked, tell=tell)
+        wires = [wire for wire, changed in changes.items() if changed > tolerance]
+    known = wires_in_weights(model) if is_built and model.config.norm == "none" else None
+    return Circuit(wires, changes, is_sufficient(model, tokens, wires, kind, seed, asked), known)
 
 
 def answers(logits: Logits) -> Int[Tensor, "batch pos"]:
-    """What is said at every position; where no output leads alone that is no answer, and −1."""
+    """The answer at every position; where no output leads alone there is none, and −1."""
     tied = (logits == logits.amax(-1, keepdim=True)).sum(-1) > 1
     return logits.argmax(-1).masked_fill(tied, -1)
 
@@ -118,19 +165,19 @@ def effects(
     seed: int = 0,
     among: Sequence[Wire] | None = None,
     asked: Asked | None = None,
-    tell: Told = QUIET,
+    tell: Tell = QUIET,
 ) -> dict[Wire, float]:
     """For each wire, or those among some, the part of the answers that change when it alone is cut; many at once.
 
     All answers count, or those asked for.
     """
     wiring = Wiring(model)
-    instead, said = _instead(wiring, tokens, kind, seed), _said(wiring, tokens, asked)
+    instead, before = _instead(wiring, tokens, kind, seed), _answers(wiring, tokens, asked)
     wires, parts = wiring.wires if among is None else among, list[float]()
     at_once = max(1, wiring.rows_at_once(tokens.shape[1]) // len(tokens))
     for begin in range(0, len(wires), at_once):
         cuts = torch.stack([wiring.cut([wire]) for wire in wires[begin : begin + at_once]])
-        parts += _changed(wiring, tokens, cuts, instead, said).tolist()
+        parts += _changed(wiring, tokens, cuts, instead, before).tolist()
         tell(len(parts), len(wires))
     return dict(zip(wires, parts, strict=True))
 
@@ -144,19 +191,19 @@ def prune(
     seed: int = 0,
     among: Sequence[Wire] | None = None,
     asked: Asked | None = None,
-    tell: Told = QUIET,
+    tell: Tell = QUIET,
 ) -> list[Wire]:
     """The wires that are left when, from the logits down, each is cut for good unless too many answers change.
 
     Where only those among some are in question, all others are cut to begin with.
     """
     wiring = Wiring(model)
-    instead, said = _instead(wiring, tokens, kind, seed), _said(wiring, tokens, asked)
+    instead, before = _instead(wiring, tokens, kind, seed), _answers(wiring, tokens, asked)
     wires, kept = wiring.wires if among is None else among, list[Wire]()
     cut = wiring.cut(set(wiring.wires) - set(wires))
     for number, wire in enumerate(reversed(wires), start=1):
         trial = cut | wiring.cut([wire])
-        if _changed(wiring, tokens, trial[None], instead, said) <= tolerance:
+        if _changed(wiring, tokens, trial[None], instead, before) <= tolerance:
             cut = trial
         else:
             kept.append(wire)
@@ -169,28 +216,29 @@ def _changed(
     tokens: Tokens,
     cuts: Bool[Tensor, "cut writer reader"],
     instead: Terms,
-    said: Int[Tensor, "batch pos"],
+    before: Int[Tensor, "batch pos"],
 ) -> Float[Tensor, " cut"]:
     """For each cut, the part of the answers that changed; as many words at once as fit.
 
-    Where nothing was said before, as the start token of some built models says nothing, nothing can change.
+    Where there was no answer before, as at the start token of some built models, none can change.
     """
     at_once, count = max(1, wiring.rows_at_once(tokens.shape[1]) // len(cuts)), torch.zeros(len(cuts)).double()
-    for words, terms, before in zip(tokens.split(at_once), instead.split(at_once, 1), said.split(at_once), strict=True):
+    parts = zip(tokens.split(at_once), instead.split(at_once, 1), before.split(at_once), strict=True)
+    for words, terms, answered in parts:
         rows, ways = cuts.repeat_interleave(len(words), 0), len(cuts)
         now = answers(wiring.run(words.repeat(ways, 1), rows, terms.repeat(1, ways, 1, 1)))
-        count += ((now.view(ways, -1) != before.flatten()) & (before.flatten() != -1)).sum(1)
-    return count / (said != -1).sum().clamp_min(1)
+        count += ((now.view(ways, -1) != answered.flatten()) & (answered.flatten() != -1)).sum(1)
+    return count / (before != -1).sum().clamp_min(1)
 
 
-def _said(wiring: Wiring, tokens: Tokens, asked: Asked | None) -> Int[Tensor, "batch pos"]:
+def _answers(wiring: Wiring, tokens: Tokens, asked: Asked | None) -> Int[Tensor, "batch pos"]:
     """The answers while no wire is cut; −1 where none is asked for."""
     parts = tokens.split(wiring.rows_at_once(tokens.shape[1]))
-    said = torch.cat([answers(wiring.model(words)) for words in parts])
-    return said if asked is None else said.masked_fill(~asked, -1)
+    given = torch.cat([answers(wiring.model(words)) for words in parts])
+    return given if asked is None else given.masked_fill(~asked, -1)
 
 
 def _instead(wiring: Wiring, tokens: Tokens, kind: str, seed: int) -> Terms:
     if kind == "zero":
-        return wiring.silence(tokens)
+        return wiring.zeros(tokens)
     return instead_of(kind, wiring.terms(tokens).transpose(0, 1), seed).transpose(0, 1)

@@ -102,27 +102,27 @@ def score_heads(model: Transformer, tokens: Int[Tensor, "word pos"]) -> list[Hea
     if tokens.shape[1] < 4:
         raise InputError("operations.too_few_tokens")
     trace = model.trace(tokens, lambda name: name.endswith(("hook_pattern", "hook_z")))
-    said = trace.logits.argmax(-1)
-    found = []
+    answers = trace.logits.argmax(-1)
+    scores = []
     for layer, block in enumerate(model.config.blocks):
         if block.heads:
             named = _score_layer(layer, trace[f"blocks.{layer}.attn.hook_pattern"].double(), tokens)
             read = trace[f"blocks.{layer}.attn.hook_z"]
-            found += [replace(score, matters=_changed(model, tokens, said, score, read)) for score in named]
-    return found
+            scores += [replace(score, matters=_changed(model, tokens, answers, score, read)) for score in named]
+    return scores
 
 
 def _changed(
     model: Transformer,
     tokens: Int[Tensor, "word pos"],
-    said: Int[Tensor, "word pos"],
+    answers: Int[Tensor, "word pos"],
     of: HeadScore,
     read: Float[Tensor, "word pos head head_width"],
 ) -> float:
     """The part of the answers that change when a head reads at each position what it reads there on average."""
     site = Site(f"blocks.{of.layer}.attn.hook_z", of.head)
     now = torch.cat([logits.argmax(-1) for logits in without(model, tokens, {site: site.of(read)}, "mean")])
-    return float((now != said)[:, 1:].double().mean())
+    return float((now != answers)[:, 1:].double().mean())
 
 
 def _score_layer(layer: int, patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> list[HeadScore]:

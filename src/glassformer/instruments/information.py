@@ -64,9 +64,10 @@ def information(
 ) -> Information:
     """The bits that vectors, by their clusters, tell about labels."""
     if labels.ndim != 1 or vectors.ndim != 2 or len(labels) != len(vectors):
-        raise InputError(f"labels are [sample] and vectors [sample, width], not {labels.shape} and {vectors.shape}")
+        shapes = {"labels": str(labels.shape), "vectors": str(vectors.shape)}
+        raise InputError("instruments.labels_and_vectors", **shapes)
     if len(labels) < 2:
-        raise InputError("two labels are the least that can be told apart")
+        raise InputError("instruments.two_labels")
     refuse_infinite(vectors)
     return between(labels, clustered(vectors, clusters, seed), seed)
 
@@ -76,8 +77,8 @@ def clustered(vectors: Float[np.ndarray, "sample width"], clusters: int, seed: i
     try:
         from sklearn.cluster import MiniBatchKMeans
     except ImportError:
-        raise InputError("vectors are clustered by scikit-learn: pip install 'glassformer[text]'") from None
-    whole_number(clusters, "the number of clusters", least=1)
+        raise InputError("instruments.needs_scikit_learn") from None
+    whole_number(clusters, "instruments.clusters", least=1)
     count = min(clusters, len(np.unique(vectors, axis=0)))
     means = MiniBatchKMeans(count, batch_size=1024, n_init=1, random_state=seed, reassignment_ratio=0.0)
     found: Labels = means.fit_predict(vectors.astype(np.float32)).astype(np.int64)
@@ -92,9 +93,7 @@ def between(labels: Labels, others: Labels, seed: int = 0) -> Information:
     least = fmean(counted(each, y, grassberger) for each in shuffled)
     most, top = entropy(np.bincount(x)), grassberger(np.bincount(x))
     if top - least < LEAST_ROOM * most:
-        raise InputError(
-            f"{int(y.max()) + 1:,} clusters of {len(x):,} vectors tell nothing: take fewer, or more vectors"
-        )
+        raise InputError("instruments.too_many_clusters", clusters=int(y.max()) + 1, vectors=len(x))
     again = [counted(x[i], y[i], grassberger) for i in (rng.integers(0, len(x), len(x)) for _ in range(RESAMPLES))]
     stretch = most / (top - least) if most else 0.0  # labels that are all alike have nothing to tell
     return Information(
