@@ -70,7 +70,7 @@ def test_a_step_shows_the_numbers_of_the_run(model: Transformer) -> None:
     assert found.mlp.update_length == pytest.approx(float(trace["blocks.1.hook_mlp_out"][0, 3].norm()))
     assert found.logits[0].value == pytest.approx(float(trace.logits[0, 3].max()))
     assert sum(each.value for each in found.probabilities) == pytest.approx(1)
-    assert found.to_json()["tokens"] == ["a", "b", "c", "d", "e", "a"]
+    assert found.tokens == ["a", "b", "c", "d", "e", "a"]
 
 
 def test_temperature_sharpens_and_spreads() -> None:

@@ -33,7 +33,7 @@ class Change:
     after: str
     group: Message
     distance: float | None
-    """1 − PWCCA, or nothing if there are too few vectors to tell."""
+    """1 − PWCCA, or None if there are too few vectors."""
     samples: int
 
     def to_json(self) -> dict[str, Any]:
@@ -135,10 +135,6 @@ class Influence:
     """When it is replaced, over its two neighbours alone."""
     after: float
     """When it is replaced, over those behind it: the only ones that a causal model can move."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def influence(

@@ -190,7 +190,7 @@ def assess(dictionary: Dictionary, vectors: Vectors, has_bits: bool) -> dict[str
 def bits_in(vectors: Vectors) -> Float[Tensor, "feature width"]:
     """The columns that hold 0 or 1 and nothing else, both of them, as directions: features that are there for sure.
 
-    In a built model these are the named registers that say which of several things is the case.
+    In a built model these are the one-hot registers.
     """
     is_bit = ((vectors == 0) | (vectors == 1)).all(0) & (vectors != vectors[0]).any(0)
     return torch.eye(vectors.shape[1])[is_bit]

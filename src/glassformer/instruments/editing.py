@@ -27,7 +27,7 @@ RATE: Final = 0.1
 SHAKE: Final = 0.03
 """How much values are shaken at first while they are sought: no gradient comes through a unit that is closed."""
 RIDGE: Final = 1e-3
-"""Added to C as a part of its mean variance: keys that nobody uses cost something, too."""
+"""Added to C as a part of its mean variance: unused keys cost something, too."""
 
 
 def mlp_of(model: Transformer, layer: int) -> MLP:

@@ -1,4 +1,4 @@
-"""How much vectors tell about the token they stand for: equally many vectors of each of the frequent tokens, by layer.
+"""How much vectors know about the token they stand for: equally many vectors of each frequent token, by layer.
 
 Vectors are gathered in one pass that stops when there are enough; what is kept is bounded by the number of tokens and
 of vectors of each, however long the text is.
@@ -88,5 +88,5 @@ def _rank(labels: Integer[np.ndarray, " sample"]) -> Integer[np.ndarray, " sampl
 
 
 def information_by_layer(sample: Sample, clusters: int = 1000, seed: int = 0) -> dict[str, Information]:
-    """The bits that each layer's vectors tell about the token."""
+    """The mutual information of each layer's vectors and the token."""
     return {name: information(sample.labels, vectors, clusters, seed) for name, vectors in sample.vectors.items()}

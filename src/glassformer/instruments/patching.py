@@ -11,8 +11,8 @@ All runs of a grid of places go through the model together, in batches that fit 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -50,7 +50,7 @@ def instead_of(kind: str, activation: Tensor, seed: int = 0) -> Tensor:
 
 
 def others(count: int, seed: int = 0) -> Int[Tensor, " word"]:
-    """For each word another one, at random; each is somebody's other."""
+    """For each word another one, at random; each is the other of one word."""
     if count < 2:
         raise InputError("instruments.resample_two")
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
@@ -133,10 +133,6 @@ class Ablated:
     layer: int
     heads: list[float]
     mlp: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def ablations(

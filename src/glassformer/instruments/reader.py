@@ -33,7 +33,7 @@ class Reader:
     special: frozenset[int]
     """Tokens that do not stand for text."""
     tokeniser: str
-    """What tells its tokeniser from others."""
+    """Equal for equal tokenisers."""
 
     def batches(self, sentences: Iterable[str], longest: int | None = None, size: int = 64) -> Iterator[Tokens]:
         """Sentences in tokens, in batches of one length each, in about the order in which they come."""

@@ -7,8 +7,8 @@ their usual places, is to answer the most frequent place of the token. A probe t
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer
@@ -33,10 +33,6 @@ class Recovery:
     place_nearest: float
     place_probe: float
     place_control: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def recovery(sample: Sample, seed: int = 0) -> list[Recovery]:

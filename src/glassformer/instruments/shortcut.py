@@ -12,7 +12,7 @@ from glassformer.errors import InputError
 from glassformer.messages import Message
 
 LINEAR = 0.95
-"""A depth that grows like T^0.95 or faster is called linear: a finite family cannot tell T from T/log T."""
+"""A depth that grows like T^0.95 or faster is called linear: in a finite family T and T/log T look the same."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How alike are two sets of vectors of the same things? CCA, SVCCA, PWCCA and CKA, from one pass in constant memory.
+"""How similar are two sets of vectors of the same things? CCA, SVCCA, PWCCA and CKA, from one pass in constant memory.
 
 `Moments` accumulates means and covariances, centred and in float64, and those of two shards add up to those of both, so
 that many workers give the same number as one. All similarities are computed from them and lie between 0 and 1. They do
@@ -88,7 +88,7 @@ class Moments:
 
     @property
     def needed(self) -> int:
-        """How many vectors are enough to tell: with fewer, chance alone makes them correlate."""
+        """How many vectors are enough: with fewer, chance alone makes them correlate."""
         return ENOUGH * max(self.x_width, self.y_width)
 
     @property
@@ -138,7 +138,7 @@ class Canonical(NamedTuple):
 
 @dataclass(frozen=True)
 class Similarity:
-    """All that moments tell about how alike x and y are."""
+    """All similarities of x and y that follow from moments."""
 
     moments: Moments
 

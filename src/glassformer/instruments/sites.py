@@ -83,7 +83,7 @@ def within(number: int, count: int, what: str) -> int:
 
 
 def rows_at_once(model: Transformer, length: int) -> int:
-    """How many words of a length go through a model together; if not even one does, say so."""
+    """How many words of a length go through a model together; a length of which not even one fits is refused."""
     width = model.config.width
     sizes = [max(width * shape.heads, sum(shape.mlp), shape.heads * length) for shape in model.config.blocks]
     numbers = length * max(width, model.config.outputs, *sizes)

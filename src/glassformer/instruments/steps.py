@@ -8,8 +8,8 @@ answered after this layer; and at the end logits, and probabilities at a tempera
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import torch
 from jaxtyping import Float
@@ -99,10 +99,6 @@ class Step:
     logits: list[Named]
     probabilities: list[Named]
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
-
 
 @torch.no_grad()
 def follow(
@@ -140,7 +136,7 @@ def follow(
 
 
 def at_temperature(logits: Float[Tensor, "*any output"], temperature: float) -> Float[Tensor, "*any output"]:
-    """Softmax of logits / temperature: towards 0 the largest takes all (at 0 it has), large ones make all alike."""
+    """Softmax of logits / temperature: towards 0 the largest takes all (at 0 it has), large ones make all equal."""
     if finite_number(temperature, "instruments.temperature", least=0) == 0:
         largest = (logits == logits.amax(-1, keepdim=True)).to(logits.dtype)
         return largest / largest.sum(-1, keepdim=True)

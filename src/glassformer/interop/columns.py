@@ -110,8 +110,8 @@ def _block(
             w_out[value.unit, columns[value]] = 1
 
     for unit, value in enumerate(gone, start=units):  # relu(c) is c for activations; act(c) − act(−c) is c for all
-        sign = -1 if value.is_pre else 1
-        w_in[columns[value], unit], w_out[unit, columns[value]] = sign, -sign
+        factor = -1 if value.is_pre else 1
+        w_in[columns[value], unit], w_out[unit, columns[value]] = factor, -factor
         if value.is_pre:
             w_out[value.unit, columns[value]] = -1
     used = w_out.any(1)

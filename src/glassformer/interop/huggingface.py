@@ -21,7 +21,7 @@ from glassformer.nn import Transformer, files
 TOKENISERS: Final = ("tokenizer*.json", "vocab.*", "*.model", "tekken.json", "*.tiktoken")
 """The files of which a tokeniser has one at least; without, transformers would make one up that knows nothing."""
 LONGEST: Final = 512
-"""Tokens of a sentence, of a model that says no limit, or none to be taken seriously."""
+"""Tokens of a sentence, for a model without a limit, or with an absurd one."""
 OURS: Final = "glassformer"
 """The kind of model that `export` writes; its modelling file is not needed here."""
 WITH_LOGITS: Final = {
@@ -75,7 +75,7 @@ def reader(source: Path | str, of_ours: Callable[[], Transformer]) -> Reader:
     try:
         with torch.no_grad():
             vectors = run_known(torch.tensor([[min(text)] * 2]))
-    except Exception as error:  # whatever a model of any kind says to tokens alone
+    except Exception as error:  # of a model of any kind that does not take tokens alone
         raise InputError("interop.not_tokens_alone", place=str(source), why=first_line(error)) from None
     if len({each.shape for each in vectors}) > 1:
         raise InputError("interop.uneven_layers", place=str(source))
@@ -101,7 +101,7 @@ def tokeniser(source: Path | str) -> Any:
         raise InputError("interop.no_tokeniser", place=str(source))
     try:
         return imported().AutoTokenizer.from_pretrained(**_given(source))
-    except Exception as error:  # whatever the library says of files that it cannot read
+    except Exception as error:  # the library's, of any kind, for files that it cannot read
         raise InputError("interop.bad_tokeniser", place=str(source), why=first_line(error)) from None
 
 
@@ -166,7 +166,7 @@ def most(model: Any, tokeniser: Any) -> int:
 
 
 def identity(tokeniser: Any) -> str:
-    """What tells a tokeniser from others, whatever it was last used for."""
+    """Equal for equal tokenisers, whatever they were last used for."""
     if not tokeniser.is_fast:
         return str(sorted(tokeniser.get_vocab().items()))
     parts = json.loads(tokeniser.backend_tokenizer.to_str())
@@ -174,7 +174,7 @@ def identity(tokeniser: Any) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says first."""
+    """The kind of an error, and the first line of its message."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 

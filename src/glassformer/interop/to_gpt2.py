@@ -3,7 +3,7 @@
 GPT-2 has norms and no bias at its logits. The stream is stored as (x, −x), whose mean is 0, and the norms get an
 epsilon so large that they divide by 2²⁰ whatever x is, and a weight that multiplies by 2²⁰ again: the identity, to
 rounding. A column that is 1 everywhere carries the bias. A model that has layer norms itself keeps them; there the
-bias goes through that of the last norm, or, if it has more answers than that can tell, through a second copy of the
+bias goes through that of the last norm, or, if there are too many answers for that, through a second copy of the
 stream, whose mean and variance are those of the first.
 """
 

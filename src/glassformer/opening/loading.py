@@ -86,7 +86,7 @@ def family_of(folders: Sequence[Path], words: int, seed: int = 0) -> list[Member
 
 
 def _of_documents(open_model: Callable[[], Any], documents: Mapping[str, str], place: Path) -> Opened | None:
-    """A model by our documents beside it; None if they do not tell its tokens."""
+    """A model by our documents beside it; None if its tokens are not in them."""
     if NAMES in documents:
         vocabulary = Vocabulary.of_names(files.parse_json(documents[NAMES], f"{place}/{NAMES}"))
         known = files.parse_json(documents.get(SENTENCES, "[]"), f"{place}/{SENTENCES}")
@@ -127,7 +127,9 @@ def _of_text(model: nn.Module, documents: Mapping[str, str], place: Path) -> Ope
         return None
     tokeniser = tokeniser_from(documents[TOKENISER], f"{place}/{TOKENISER}")
     reads = reader_of(model, str(place))
-    ending = -1 if reads.config.causal else None  # whoever says what comes next is asked before the end
+    ending = (
+        -1 if reads.config.causal else None
+    )  # of what predicts the next token, the last prediction is behind the text
 
     def shown(token: int) -> str:
         """A token as text; parts of letters, which are none alone, as the tokeniser writes them."""
@@ -185,7 +187,7 @@ def _of_huggingface(open_model: Callable[[], Transformer], source: Path | str) -
         def encode(text: str) -> list[int]:
             try:
                 ids: list[int] = tokeniser(text)["input_ids"]
-            except Exception as error:  # whatever a tokeniser says of characters that it does not know
+            except Exception as error:  # of any kind, for characters that a tokeniser does not know
                 why = huggingface.first_line(error)
                 raise InputError("opening.cannot_read", place=str(source), text=text[:60], why=why) from None
             return ids
@@ -196,8 +198,8 @@ def _of_huggingface(open_model: Callable[[], Transformer], source: Path | str) -
     return Opened(str(source), open_model, vocabulary, partial(huggingface.reader, source, open_model))
 
 
-def _of_object(given: nn.Module) -> Opened:
-    """A model that is there already; nothing tells the names of its tokens, so that these are their numbers."""
+def _of_object(given: Any) -> Opened:
+    """A model that is there already; its tokens have no names but their numbers."""
     model = given if isinstance(given, files.Model) else weights.of_transformers(given)
     config = reader_of(model, type(given).__name__).config
     vocabulary = Vocabulary.of_names(map(str, range(config.vocab)))
@@ -208,7 +210,7 @@ def _of_object(given: nn.Module) -> Opened:
 
 
 def _labelled(vocabulary: Vocabulary, settings: Mapping[str, Any]) -> Vocabulary:
-    """With the names of answers in a config of transformers; LABEL_0, LABEL_1, … say nothing."""
+    """With the names of answers in a config of transformers; LABEL_0, LABEL_1, … are none."""
     given = {str(number): str(name) for number, name in (settings.get("id2label") or {}).items()}
     labels = {number: name for number, name in given.items() if not name.startswith("LABEL_")}
     return replace(vocabulary, outputs=tuple(labels.get(str(i), name) for i, name in enumerate(vocabulary.outputs)))

@@ -15,10 +15,11 @@ from torch import Tensor, nn
 
 from glassformer.automata.words import chosen_words, every_word
 from glassformer.errors import InputError
+from glassformer.instruments.circuits import wires_in_weights
 from glassformer.instruments.patching import Metric, logit_difference
 from glassformer.instruments.reader import Reader
-from glassformer.instruments.sites import Site, check
-from glassformer.instruments.steps import within
+from glassformer.instruments.sites import Site, check, within
+from glassformer.instruments.wiring import Wire
 from glassformer.messages import Message
 from glassformer.nn import Transformer
 from glassformer.nn.trace import nearest
@@ -219,6 +220,11 @@ class Opened:
 
     # -- what instruments take -------------------------------------------------------------------------
 
+    @property
+    def known_wires(self) -> list[Wire] | None:
+        """The wires in the weights of a built model, unless norms mix them: there the circuit is known."""
+        return wires_in_weights(self.model) if self.is_built and self.model.config.norm == "none" else None
+
     @torch.no_grad()
     def vectors(self, site: Site, batches: Iterable[Tokens]) -> Float[Tensor, "sample width"]:
         """What a site holds at all positions of words, one below the other."""
@@ -259,7 +265,7 @@ def position(name: str, names: tuple[str, ...], unknown: str) -> int:
 
 
 def sentences_of(text: str, count: int | None = None, tell: Tell | None = None) -> Iterator[str]:
-    """The first sentences of a text, each once: what comes again tells nothing new, but would count as more."""
+    """The first sentences of a text, each once: repeated ones hold nothing new, but would count as more."""
     seen = set[int]()
     for number, (sentence, _) in enumerate(itertools.islice(corpora.read(text), count), start=1):
         if (known := hash(sentence)) in seen:

@@ -37,7 +37,7 @@ def sampled(model: Reader, text: str, count: int, tokens: int, each: int, tell: 
 
 
 def similarities(moments: Mapping[str, Moments]) -> dict[str, dict[str, float]]:
-    """How alike the vectors of each layer are, by all measures; too few vectors are refused."""
+    """The similarity of the vectors of each layer, by all measures; too few vectors are refused."""
     if not moments:
         raise InputError("instruments.no_text")
     most = max(moments.values(), key=lambda each: each.needed)
@@ -49,7 +49,7 @@ def similarities(moments: Mapping[str, Moments]) -> dict[str, dict[str, float]]:
 def grouped(
     model: Reader, by: str, text: str, count: int, tell: Tell | None
 ) -> tuple[tuple[Message, ...], Groups | None]:
-    """The names of groups of tokens, and what tells a token's group: by frequency, by place, or all together."""
+    """The names of groups of tokens, and what gives a token's group: by frequency, by place, or all together."""
     if by not in GROUPED:
         raise InputError("opening.grouped", by=by)
     if by == "frequency":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 from rich import box
 
+import glassformer
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
 from glassformer.messages import Message
@@ -62,12 +64,11 @@ def step(
 ) -> None:
     """Follow one forward pass at one position through one layer: scores, mask, pattern, values, MLP, logits."""
     from glassformer.instruments.steps import follow
-    from glassformer.opening.loading import load
 
-    opened = load(folder)
+    opened = glassformer.load(folder)
     tokens = opened.tokens(word)
     step = follow(opened.model, tokens, opened.names, opened.outputs, layer, position, temperature)
-    print_json(step.to_json()) if as_json else print_step(step)
+    print_json(asdict(step)) if as_json else print_step(step)
 
 
 def print_step(step: Step) -> None:
@@ -111,9 +112,8 @@ def named(values: list[Any]) -> list[str]:
 def lens(folder: AnyFolder, word: Word, as_json: AsJson = False) -> None:
     """Say what the model would answer at every position if it stopped at each layer (logit lens)."""
     from glassformer.instruments.lens import guesses
-    from glassformer.opening.loading import load
 
-    opened = load(folder)
+    opened = glassformer.load(folder)
     tokens = opened.tokens(word)
     rows = {row.layer: (opened.answers(row.outputs), row.probabilities) for row in guesses(opened.model, tokens)}
     if as_json:
@@ -138,9 +138,8 @@ def attribution(
     Where there is a norm, its scale is taken as it was in this run (frozen), and acts on each part alone.
     """
     from glassformer.instruments.lens import attribution as measured
-    from glassformer.opening.loading import load
 
-    opened = load(folder)
+    opened = glassformer.load(folder)
     number = None if answer is None else opened.output(answer)
     shares = measured(opened.model, opened.tokens(word), position, number)
     chosen = opened.outputs[shares.output]
@@ -168,9 +167,8 @@ def ablate(
 ) -> None:
     """Take away every head and every MLP in turn, and count the answers that change."""
     from glassformer.instruments.patching import ablations
-    from glassformer.opening.loading import load
 
-    opened = load(folder)
+    opened = glassformer.load(folder)
     questions = opened.batches(words, length, seed, text)
     batches, asked = [each.tokens for each in questions], [each.asked for each in questions]
     with progress_bar("taking away") as advance:
@@ -178,7 +176,7 @@ def ablate(
     if picture:
         draw(picture, *as_grid(layers), Message("measure.ablation_map", kind=kind))
     if as_json:
-        return print_json({"kind": kind, "layers": [layer.to_json() for layer in layers]})
+        return print_json({"kind": kind, "layers": [asdict(layer) for layer in layers]})
     table = table_of("layer", "part", "answers that change")
     for layer in layers:
         for head, changed in enumerate(layer.heads):
@@ -215,9 +213,8 @@ def patch(
     from glassformer.instruments.patching import grid, restored
     from glassformer.instruments.patching import patch as patched
     from glassformer.instruments.sites import at_layers
-    from glassformer.opening.loading import load
 
-    opened = load(folder)
+    opened = glassformer.load(folder)
     pair = opened.contrast(clean, corrupted, position, answer, other)
     sites = at_layers(opened.model, hook)
     cells = grid([site for _, site in sites], pair.clean.shape[1])
@@ -284,9 +281,8 @@ def path(
     from glassformer.instruments.patching import path_patches, restored
     from glassformer.instruments.sites import Site
     from glassformer.instruments.wiring import Wire, Wiring
-    from glassformer.opening.loading import load
 
-    opened = load(folder)
+    opened = glassformer.load(folder)
     pair = opened.contrast(clean, corrupted, position, answer, other)
     wires = Wiring(opened.model).between(*(Site.parse(name) if name else None for name in (writer, reader)))
     with progress_bar("patching") as advance:
@@ -342,17 +338,15 @@ def circuit(
     every one of them if these are at most --words.
     """
     from glassformer.instruments.circuits import find_circuit
-    from glassformer.opening.loading import load
 
-    opened = load(folder)
+    opened = glassformer.load(folder)
     longest = opened.words_task.length if opened.is_built else 0
     shown = opened.rows(words, length or min(longest, 256) or None, seed, text)
     with progress_bar("cutting") as advance:
-        found = find_circuit(
-            opened.model, *(shown.tokens, kind, tolerance, seed, shown.asked), prune, opened.is_built, advance
-        )
+        asked = (shown.tokens, kind, tolerance, seed, shown.asked)
+        found = find_circuit(opened.model, *asked, prune, opened.known_wires, advance)
     if not as_json:
-        return print_circuit(found, *shown.tokens.shape, longest)
+        return print_circuit(found, len(shown.tokens), shown.tokens.shape[1], longest)
     wires = [{"from": str(w.writer), "to": str(w.reader), "changes": found.changes.get(w)} for w in found.wires]
     layers = wires_by_layer(wires, len(opened.model.blocks))
     overlap = found.overlap

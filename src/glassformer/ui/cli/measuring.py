@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+import glassformer
 from glassformer.messages import Message
 from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 
@@ -38,9 +39,8 @@ def heads(
     Models of text are shown stretches of one.
     """
     from glassformer.instruments import score_heads
-    from glassformer.opening.loading import load
 
-    opened = load(folder)
+    opened = glassformer.load(folder)
     tokens = opened.rows(words, length, seed, text).tokens
     scores = score_heads(opened.model, tokens)
     if as_json:
@@ -108,9 +108,8 @@ def dictionary(
     """Train a sparse autoencoder on what a hook holds; on a built model, score it against the bits that are there."""
     from glassformer.instruments.dictionary import Shape, assess, fit, save_dictionary
     from glassformer.instruments.sites import Site
-    from glassformer.opening.loading import load
 
-    opened = load(folder)
+    opened = glassformer.load(folder)
     batches = opened.batches(words, seed=seed, text=text)
     vectors = opened.vectors(Site.parse(hook), [each.tokens for each in batches])
     shape = Shape(vectors.shape[1], features, kind, l1, k)

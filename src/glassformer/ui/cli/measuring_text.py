@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import glassformer
 from glassformer.messages import Message
 from glassformer.ui.cli.measuring import measure
 from glassformer.ui.cli.terminal import Advance, AsJson, err, out, print_json, progress_bar, table_of
@@ -46,15 +48,14 @@ def information(
 ) -> None:
     """How many bits each layer's vectors tell about the token that they stand for."""
     from glassformer.instruments.identity import information_by_layer
-    from glassformer.opening.loading import load
     from glassformer.opening.text import sampled
 
-    model = load(folder).reader
+    model = glassformer.load(folder).reader
     with reading(model.name) as advance:
         sample = sampled(model, text, sentences, tokens, each, advance)
     found = information_by_layer(sample, clusters, seed)
     if as_json:
-        layers = [{"layer": layer, **value.to_json()} for layer, value in found.items()]
+        layers = [{"layer": layer, **asdict(value)} for layer, value in found.items()]
         return print_json({"tokens": sample.tokens, "layers": layers})
     table = table_of("layer", "bits", "±", "as counted", "shuffled", "held out", "most")
     for layer, value in found.items():
@@ -80,18 +81,17 @@ def recovery(
 ) -> None:
     """How often the token, and its place, can be read off a vector: by its nearest neighbour, and by a linear probe."""
     from glassformer.instruments.recovery import recovery as measured
-    from glassformer.opening.loading import load
     from glassformer.opening.text import sampled
 
-    model = load(folder).reader
+    model = glassformer.load(folder).reader
     with reading(model.name) as advance:
         sample = sampled(model, text, sentences, tokens, each, advance)
     found = measured(sample, seed)
     if as_json:
-        return print_json({"layers": [each.to_json() for each in found]})
+        return print_json({"layers": [asdict(each) for each in found]})
     table = table_of("layer", "token: nearest", "probe", "control", "place: nearest", "probe", "control")
     for layer in found:
-        name, *shares = layer.to_json().values()
+        name, *shares = asdict(layer).values()
         table.add_row(name, *(f"{share:.3f}" for share in shares))
     out.print(table)
     return None
@@ -139,10 +139,9 @@ def change(
 ) -> None:
     """How much vectors change from each layer to the next: 1 − PWCCA."""
     from glassformer.instruments.change import changes
-    from glassformer.opening.loading import load
     from glassformer.opening.text import accumulated, grouped, moments_of_change
 
-    model = load(folder).reader
+    model = glassformer.load(folder).reader
     with reading(model.name) as advance:
         names, group_of = grouped(model, by, text, sentences, advance)
         work = partial(moments_of_change, folder.resolve(), whole_path(text), sentences, len(names), group_of)
@@ -171,15 +170,14 @@ def influence(
     moves all that follows by a position.
     """
     from glassformer.instruments.change import influence as measured
-    from glassformer.opening.loading import load
     from glassformer.opening.opened import sentences_of
 
-    model = load(folder).reader
+    model = glassformer.load(folder).reader
     with reading(model.name) as advance:
         batches = model.batches(sentences_of(text, sentences, advance))
         found = measured(model.layers, batches, model.ordinary, seed)
     if as_json:
-        return print_json({"layers": [each.to_json() for each in found]})
+        return print_json({"layers": [asdict(each) for each in found]})
     table = table_of("layer", "replaced", "dropped", "replaced, neighbours", "replaced, behind it")
     for each in found:
         table.add_row(each.layer, *(f"{moved:z.4f}" for moved in (each.replaced, each.dropped, each.near, each.after)))
