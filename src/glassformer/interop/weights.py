@@ -24,6 +24,10 @@ Weights: TypeAlias = dict[str, Tensor]
 Translated: TypeAlias = tuple[Config, Weights]
 UNEMBEDDING: Final = "unembedding"
 """It has a name of its own in every family, and in some releases of the library another."""
+NEOX_LINEAR: Final = (
+    *("attention.dense", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"),
+    *("input_layernorm", "post_attention_layernorm"),
+)
 ACTIVATIONS: Final = {
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
@@ -86,18 +90,15 @@ def glassformer(theirs: Any, given: Weights) -> Translated:
 def gpt2(theirs: Any, given: Weights) -> Translated:
     """Learned positions, norms before the sublayers, q, k and v in one matrix [in, out]."""
     _refuse(theirs, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
-    heads, width, own = theirs.n_head, theirs.n_embd, theirs.n_embd // theirs.n_head
-    config = Config(
-        vocab=theirs.vocab_size,
-        outputs=theirs.vocab_size,
-        context=theirs.n_positions,
-        width=width,
-        blocks=(BlockShape(heads, own, (theirs.n_inner or 4 * width,)),) * theirs.n_layer,
+    config = _config(
+        theirs,
+        units=theirs.n_inner or 4 * theirs.n_embd,
+        activation=theirs.activation_function,
         scaled=theirs.scale_attn_weights,
         norm="layer",
         norm_eps=theirs.layer_norm_epsilon,
-        activation=_activation(theirs.activation_function),
     )
+    heads, own, width = theirs.n_head, config.blocks[0].head_width, config.width
     weights = {"embed.W_E": given["transformer.wte.weight"], "pos_embed.W_pos": given["transformer.wpe.weight"]}
     for i in range(theirs.n_layer):
         old, new = f"transformer.h.{i}.", f"blocks.{i}."
@@ -119,31 +120,25 @@ def gpt2(theirs: Any, given: Weights) -> Translated:
 
 def llama(theirs: Any, given: Weights) -> Translated:
     """Rotary positions, RMS norms, heads that share keys and values, a gated MLP, no biases."""
-    rope = _rope(theirs)
-    heads, groups, width = theirs.num_attention_heads, theirs.num_key_value_heads, theirs.hidden_size
-    own = theirs.head_dim or width // heads
-    config = Config(
-        vocab=theirs.vocab_size,
-        outputs=theirs.vocab_size,
-        context=theirs.max_position_embeddings,
-        width=width,
-        blocks=(BlockShape(heads, own, (theirs.intermediate_size,), None if groups == heads else groups),)
-        * theirs.num_hidden_layers,
+    _refuse(theirs, attention_bias=False, mlp_bias=False)
+    config = _config(
+        theirs,
+        units=theirs.intermediate_size,
+        activation=theirs.hidden_act,
         norm="rms",
         norm_eps=theirs.rms_norm_eps,
         positions="rotary",
-        rotary_base=float(rope["rope_theta"]),
-        activation=_activation(theirs.hidden_act),
+        rotary_base=float(_rope(theirs)["rope_theta"]),
         gated=True,
     )
-    _refuse(theirs, attention_bias=False, mlp_bias=False)
+    heads, groups = theirs.num_attention_heads, theirs.num_key_value_heads
     weights = {"embed.W_E": given["model.embed_tokens.weight"], "ln_final.w": given["model.norm.weight"]}
     for i in range(theirs.num_hidden_layers):
         old, new = f"model.layers.{i}.", f"blocks.{i}."
         for part, name, count in (("Q", "q_proj", heads), ("K", "k_proj", groups), ("V", "v_proj", groups)):
             weights[f"{new}attn.W_{part}"] = _heads(given[f"{old}self_attn.{name}.weight"].T, count)
         weights |= {
-            f"{new}attn.W_O": given[f"{old}self_attn.o_proj.weight"].T.reshape(heads, own, width),
+            f"{new}attn.W_O": given[f"{old}self_attn.o_proj.weight"].T.reshape(heads, -1, config.width),
             f"{new}mlp.W_gate": given[f"{old}mlp.gate_proj.weight"].T,
             f"{new}mlp.W_in": given[f"{old}mlp.up_proj.weight"].T,
             f"{new}mlp.W_out": given[f"{old}mlp.down_proj.weight"].T,
@@ -156,20 +151,17 @@ def llama(theirs: Any, given: Weights) -> Translated:
 def gpt_neox(theirs: Any, given: Weights) -> Translated:
     """Partly rotary positions, attention and MLP side by side; q, k and v of each head follow each other."""
     _refuse(theirs, attention_bias=True)
-    rope = _rope(theirs)
-    heads, width, own = theirs.num_attention_heads, theirs.hidden_size, theirs.hidden_size // theirs.num_attention_heads
-    config = Config(
-        vocab=theirs.vocab_size,
-        outputs=theirs.vocab_size,
-        context=theirs.max_position_embeddings,
-        width=width,
-        blocks=(BlockShape(heads, own, (theirs.intermediate_size,)),) * theirs.num_hidden_layers,
+    heads, width, rope = theirs.num_attention_heads, theirs.hidden_size, _rope(theirs)
+    own = width // heads
+    config = _config(
+        theirs,
+        units=theirs.intermediate_size,
+        activation=theirs.hidden_act,
         norm="layer",
         norm_eps=theirs.layer_norm_eps,
         positions="rotary",
         rotary_base=float(rope["rope_theta"]),
         rotary_width=int(own * rope.get("partial_rotary_factor", 1.0)),
-        activation=_activation(theirs.hidden_act),
         parallel=theirs.use_parallel_residual,
     )
     weights = {"embed.W_E": given["gpt_neox.embed_in.weight"], "unembed.W_U": given[UNEMBEDDING].T}
@@ -179,14 +171,7 @@ def gpt_neox(theirs: Any, given: Weights) -> Translated:
         bias = given[f"{old}attention.query_key_value.bias"].view(heads, 3, own).unbind(1)
         for part, w, b in zip("QKV", matrix, bias, strict=True):
             weights |= {f"{new}attn.W_{part}": w.transpose(1, 2), f"{new}attn.b_{part}": b}
-        weights |= {
-            f"{new}attn.W_O": given[f"{old}attention.dense.weight"].T.reshape(heads, own, width),
-            f"{new}attn.b_O": given[f"{old}attention.dense.bias"],
-            **_affine(f"{new}mlp", "in", given, f"{old}mlp.dense_h_to_4h"),
-            **_affine(f"{new}mlp", "out", given, f"{old}mlp.dense_4h_to_h"),
-            **_norm(f"{new}ln1", given, f"{old}input_layernorm"),
-            **_norm(f"{new}ln2", given, f"{old}post_attention_layernorm"),
-        }
+        weights |= _of_linear_layers(new, given, config, *(f"{old}{name}" for name in NEOX_LINEAR))
     return config, weights | _norm("ln_final", given, "gpt_neox.final_layer_norm")
 
 
@@ -196,26 +181,22 @@ def bert(theirs: Any, given: Weights) -> Translated:
     All tokens are of the first kind, whose vector is added to the positions.
     """
     _refuse(theirs, is_decoder=False, add_cross_attention=False)
-    heads, width, own = theirs.num_attention_heads, theirs.hidden_size, theirs.hidden_size // theirs.num_attention_heads
-    config = Config(
-        vocab=theirs.vocab_size,
-        outputs=theirs.vocab_size,
-        context=theirs.max_position_embeddings,
-        width=width,
-        blocks=(BlockShape(heads, own, (theirs.intermediate_size,)),) * theirs.num_hidden_layers,
+    config = _config(
+        theirs,
+        units=theirs.intermediate_size,
+        activation=theirs.hidden_act,
         causal=False,
         norm="layer",
         norm_place="post",
         norm_eps=theirs.layer_norm_eps,
-        activation=_activation(theirs.hidden_act),
         embed_norm=True,
         head=True,
     )
-    first, head = "bert.embeddings.", "cls.predictions."
+    heads, first, head = theirs.num_attention_heads, "bert.embeddings.", "cls.predictions."
+    kind = given[f"{first}token_type_embeddings.weight"][0]
     weights = {
         "embed.W_E": given[f"{first}word_embeddings.weight"],
-        "pos_embed.W_pos": given[f"{first}position_embeddings.weight"]
-        + given[f"{first}token_type_embeddings.weight"][0],
+        "pos_embed.W_pos": given[f"{first}position_embeddings.weight"] + kind,
         "head.W_H": given[f"{head}transform.dense.weight"].T,
         "head.b_H": given[f"{head}transform.dense.bias"],
         "unembed.W_U": given[UNEMBEDDING].T,
@@ -227,15 +208,10 @@ def bert(theirs: Any, given: Weights) -> Translated:
         old, new = f"bert.encoder.layer.{i}.", f"blocks.{i}."
         for part, name in (("Q", "query"), ("K", "key"), ("V", "value")):
             weights[f"{new}attn.W_{part}"] = _heads(given[f"{old}attention.self.{name}.weight"].T, heads)
-            weights[f"{new}attn.b_{part}"] = given[f"{old}attention.self.{name}.bias"].view(heads, own)
-        weights |= {
-            f"{new}attn.W_O": given[f"{old}attention.output.dense.weight"].T.reshape(heads, own, width),
-            f"{new}attn.b_O": given[f"{old}attention.output.dense.bias"],
-            **_affine(f"{new}mlp", "in", given, f"{old}intermediate.dense"),
-            **_affine(f"{new}mlp", "out", given, f"{old}output.dense"),
-            **_norm(f"{new}ln1", given, f"{old}attention.output.LayerNorm"),
-            **_norm(f"{new}ln2", given, f"{old}output.LayerNorm"),
-        }
+            weights[f"{new}attn.b_{part}"] = given[f"{old}attention.self.{name}.bias"].view(heads, -1)
+        dense = (f"{old}{name}.dense" for name in ("attention.output", "intermediate", "output"))
+        norms = (f"{old}{name}.LayerNorm" for name in ("attention.output", "output"))
+        weights |= _of_linear_layers(new, given, config, *dense, *norms)
     return config, weights
 
 
@@ -256,8 +232,37 @@ def _norm(new: str, given: Weights, old: str) -> Weights:
     return {f"{new}.w": given[f"{old}.weight"], f"{new}.b": given[f"{old}.bias"]}
 
 
-def _affine(new: str, which: str, given: Weights, old: str) -> Weights:
-    return {f"{new}.W_{which}": given[f"{old}.weight"].T, f"{new}.b_{which}": given[f"{old}.bias"]}
+def _of_linear_layers(
+    new: str, given: Weights, config: Config, out: str, up: str, down: str, first: str, second: str
+) -> Weights:
+    """A block's matrices [out, in] and biases, behind the heads and in the MLP, and its two norms."""
+    return {
+        f"{new}attn.W_O": given[f"{out}.weight"].T.reshape(config.blocks[0].heads, -1, config.width),
+        f"{new}attn.b_O": given[f"{out}.bias"],
+        f"{new}mlp.W_in": given[f"{up}.weight"].T,
+        f"{new}mlp.b_in": given[f"{up}.bias"],
+        f"{new}mlp.W_out": given[f"{down}.weight"].T,
+        f"{new}mlp.b_out": given[f"{down}.bias"],
+        **_norm(f"{new}ln1", given, first),
+        **_norm(f"{new}ln2", given, second),
+    }
+
+
+def _config(theirs: Any, units: int, activation: str, **choices: Any) -> Config:
+    """The sizes, by the names that the library has for all families."""
+    heads = theirs.num_attention_heads
+    own = getattr(theirs, "head_dim", None) or theirs.hidden_size // heads
+    groups = getattr(theirs, "num_key_value_heads", heads)
+    shape = BlockShape(heads, own, (units,), None if groups == heads else groups)
+    return Config(
+        vocab=theirs.vocab_size,
+        outputs=theirs.vocab_size,
+        context=theirs.max_position_embeddings,
+        width=theirs.hidden_size,
+        blocks=(shape,) * theirs.num_hidden_layers,
+        activation=_activation(activation),
+        **choices,
+    )
 
 
 def _activation(name: str) -> Any:

@@ -62,10 +62,9 @@ def load(source: str | os.PathLike[str] | Built | nn.Module | Opened) -> Opened:
         return _of_the_hub(source)
     place = model_of(folder)
     model, documents = files.load(place)
-    found = _of_text(model, documents, place) or _of_documents(lambda: model, documents, place)
-    found = found or Opened(str(place), lambda: model)
-    assert found.model  # what is no Transformer is refused at once
-    return replace(found, documents=documents)
+    reader_of(model, str(place))  # what is no Transformer is refused at once
+    opened = _of_text(model, documents, place) or _of_documents(lambda: model, documents, place)
+    return replace(opened or Opened(str(place), lambda: model), documents=documents)
 
 
 def family_of(folders: Sequence[Path], words: int, seed: int = 0) -> list[Member]:
