@@ -13,7 +13,15 @@ from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
 from glassformer.instruments import sites
-from glassformer.instruments.circuits import answers, effects, is_sufficient, prune, score, wires_in_weights
+from glassformer.instruments.circuits import (
+    answers,
+    effects,
+    find_circuit,
+    is_sufficient,
+    prune,
+    score,
+    wires_in_weights,
+)
 from glassformer.instruments.sites import Site
 from glassformer.instruments.wiring import Wire, Wiring
 from glassformer.nn import Config, Transformer
@@ -217,6 +225,19 @@ def test_what_was_found_is_scored_by_what_is_known() -> None:
     wires = Wiring(random_model()).wires
     scored = score(wires[:4], wires[1:9])
     assert (scored.precision, scored.recall) == (3 / 4, 3 / 8)
+
+
+def test_a_circuit_is_found_beside_the_known_one() -> None:
+    built = compile("parity", 8, "log")
+    known = wires_in_weights(built.model)
+    alone = find_circuit(built.model, all_words(built), known=known)
+    pruned = find_circuit(built.model, all_words(built), "mean", pruned=True, known=known)
+    assert alone.wires == [wire for wire, changed in alone.changes.items() if changed > 0]
+    assert (alone.overlap.recall, alone.missed) == (1, [])
+    assert pruned.missed == [wire for wire in known if wire not in pruned.wires] != []
+    assert alone.is_sufficient
+    assert pruned.is_sufficient
+    assert find_circuit(built.model, all_words(built)).missed == []
 
 
 def test_pruning_finds_the_same_wires_as_cutting_each_alone() -> None:

@@ -126,9 +126,7 @@ def _of_text(model: nn.Module, documents: Mapping[str, str], place: Path) -> Ope
         return None
     tokeniser = tokeniser_from(documents[TOKENISER], f"{place}/{TOKENISER}")
     reads = reader_of(model, str(place))
-    ending = (
-        -1 if reads.config.causal else None
-    )  # of what predicts the next token, the last prediction is behind the text
+    ending = -1 if reads.config.causal else None  # what predicts the next token is asked before the end
 
     def shown(token: int) -> str:
         """A token as text; parts of letters, which are none alone, as the tokeniser writes them."""

@@ -83,15 +83,15 @@ class Opened:
 
     place: str
     """The folder, or the kind of object, that it was opened from."""
-    open_model: Callable[[], nn.Module]
-    open_vocabulary: Callable[[], Vocabulary] | None = None
-    open_reader: Callable[[], Reader] | None = None
+    open_model: Callable[[], nn.Module] = field(repr=False)
+    open_vocabulary: Callable[[], Vocabulary] | None = field(default=None, repr=False)
+    open_reader: Callable[[], Reader] | None = field(default=None, repr=False)
     task: WordTask | Transduction | None = None
     """What it was made for, if it reads words of a machine, or changes sequences."""
     is_built: bool = False
     sentences: Tokens | None = None
     """What it knows, if that is all that it was made for."""
-    documents: Mapping[str, str] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The texts of the files that were saved beside it, by their names."""
 
     @cached_property

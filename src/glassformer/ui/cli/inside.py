@@ -146,7 +146,7 @@ def attribution(
     if as_json:
         given = {"answer": chosen, "logit": shares.logit, "parts": shares.parts, "layers": shares.by_layer()}
         return print_json(given)
-    table = table_of("part", f"into the logit of {visible(chosen)}")
+    table = table_of("part", str(Message("measure.into_the_logit", answer=visible(chosen))))
     for name, share in sorted(shares.parts.items(), key=lambda part: -abs(part[1])):
         table.add_row(name, f"{share:+.4g}")
     table.add_section()
@@ -171,7 +171,7 @@ def ablate(
     opened = glassformer.load(folder)
     questions = opened.batches(words, length, seed, text)
     batches, asked = [each.tokens for each in questions], [each.asked for each in questions]
-    with progress_bar("taking away") as advance:
+    with progress_bar(str(Message("measure.taking_away"))) as advance:
         layers = ablations(opened.model, batches, kind, seed, asked, advance)
     if picture:
         draw(picture, *as_grid(layers), Message("measure.ablation_map", kind=kind))
@@ -218,7 +218,7 @@ def patch(
     pair = opened.contrast(clean, corrupted, position, answer, other)
     sites = at_layers(opened.model, hook)
     cells = grid([site for _, site in sites], pair.clean.shape[1])
-    with progress_bar("patching") as advance:
+    with progress_bar(str(Message("measure.patching"))) as advance:
         measured = patched(opened.model, pair.corrupted, pair.clean, cells, pair.metric, advance)
     effect = restored(measured, pair.corrupted_lead, pair.clean_lead).view(len(sites), -1).tolist()
     columns = [both(opened, *tokens) for tokens in zip(pair.clean[0].tolist(), pair.corrupted[0].tolist(), strict=True)]
@@ -285,7 +285,7 @@ def path(
     opened = glassformer.load(folder)
     pair = opened.contrast(clean, corrupted, position, answer, other)
     wires = Wiring(opened.model).between(*(Site.parse(name) if name else None for name in (writer, reader)))
-    with progress_bar("patching") as advance:
+    with progress_bar(str(Message("measure.patching"))) as advance:
         cells = [[wire] for wire in wires]
         patched = path_patches(opened.model, pair.corrupted, pair.clean, cells, pair.metric, advance)
     effects = dict(zip(wires, restored(patched, pair.corrupted_lead, pair.clean_lead).tolist(), strict=True))
@@ -342,7 +342,7 @@ def circuit(
     opened = glassformer.load(folder)
     longest = opened.words_task.length if opened.is_built else 0
     shown = opened.rows(words, length or min(longest, 256) or None, seed, text)
-    with progress_bar("cutting") as advance:
+    with progress_bar(str(Message("measure.cutting"))) as advance:
         asked = (shown.tokens, kind, tolerance, seed, shown.asked)
         found = find_circuit(opened.model, *asked, prune, opened.known_wires, advance)
     if not as_json:

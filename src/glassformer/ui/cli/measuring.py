@@ -113,7 +113,7 @@ def dictionary(
     batches = opened.batches(words, seed=seed, text=text)
     vectors = opened.vectors(Site.parse(hook), [each.tokens for each in batches])
     shape = Shape(vectors.shape[1], features, kind, l1, k)
-    with progress_bar("training") as advance:
+    with progress_bar(str(Message("measure.training"))) as advance:
         trained = fit(vectors, shape, steps, seed=seed, tell=advance)
     measured = assess(trained, vectors, opened.is_built)
     if out_folder is not None:
