@@ -27,7 +27,7 @@ from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.compiler.pipeline import compile
-from glassformer.instruments.circuits import effects, prune, score, suffices, wires_in_weights
+from glassformer.instruments.circuits import effects, is_sufficient, prune, score, wires_in_weights
 from glassformer.instruments.patching import KINDS
 
 LENGTH, WORDS, MOST_WIRES = 16, 256, 100
@@ -56,7 +56,7 @@ def scored(machine: Machine, method: str, kinds: Sequence[str]) -> dict[str, tup
         else:
             changed = effects(built.model, words, instead, among=known, asked=asked)
             found = [wire for wire, part in changed.items() if part > 0]
-        results[kind] = score(found, known).recall, suffices(built.model, words, found, instead, asked=asked)
+        results[kind] = score(found, known).recall, is_sufficient(built.model, words, found, instead, asked=asked)
     recall, enough = results["zero"]
     print(f"{built.certificate.method}, {len(known)} wires: {recall:.3f} found, suffices: {enough}", flush=True)
     return results

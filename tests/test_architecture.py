@@ -19,7 +19,8 @@ MAY_IMPORT = {
     "compiler": {"automata", "algebra", "nn", "operations", "compiler", "training"},
     "training": {"automata", "nn", "training"},
     "instruments": {"nn", "operations", "instruments"},
-    "interop": {"automata", "nn", "instruments", "interop", "training", "subject"},
+    "interop": {"automata", "nn", "instruments", "interop", "training", "opening"},
+    "opening": {"automata", "compiler", "nn", "training", "instruments", "interop", "opening"},
     "documents": {
         *(
             "automata",
@@ -33,7 +34,7 @@ MAY_IMPORT = {
             "documents",
             "drawing",
         ),
-        "reading",
+        "opening",
     },
     "ui/drawing": {"automata", "algebra", "drawing"},
     "ui": {
@@ -50,7 +51,7 @@ MAY_IMPORT = {
             "ui",
             "drawing",
         ),
-        *("subject", "reading"),
+        "opening",
     },
 }
 

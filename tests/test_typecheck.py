@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from glassformer.automata import machine
-from glassformer.instruments.circuits import Score
+from glassformer.instruments.circuits import Overlap
 from glassformer.nn.attention import affine
 from glassformer.operations.stream import Form
 
@@ -16,7 +16,7 @@ def test_a_wrong_type_is_an_error_in_functions_methods_and_data_classes() -> Non
     with pytest.raises(TypeError, match="start"):
         machine("parity").run("11", start=np.zeros(2))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="known"):
-        Score(1, "many", 1)  # type: ignore[arg-type]
+        Overlap(1, "many", 1)  # type: ignore[arg-type]
 
 
 def test_sizes_of_one_name_must_agree_in_a_call_and_may_differ_in_the_next() -> None:
@@ -30,4 +30,4 @@ def test_sizes_of_one_name_must_agree_in_a_call_and_may_differ_in_the_next() -> 
 
 @pytest.mark.usefixtures("types_unchecked")
 def test_what_a_user_may_do_wrong_can_be_tried_without() -> None:
-    assert Score(1, "many", 1).known == "many"  # type: ignore[arg-type, comparison-overlap]
+    assert Overlap(1, "many", 1).known == "many"  # type: ignore[arg-type, comparison-overlap]

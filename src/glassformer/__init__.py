@@ -4,6 +4,7 @@
     built = glassformer.compile("regex:(ab)*", length=100)
     glassformer.verify(built).wrong        # 0
     built.run("abab")                      # states and outputs after every letter
+    glassformer.load("folder").model       # whatever was built, trained, exported, or brought in
 
 Each part is imported when it is first used, so that machines alone are quick to load.
 """
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from glassformer.compiler.verification import verify
     from glassformer.errors import InputError
     from glassformer.nn import BlockShape, Config, Trace, Transformer
+    from glassformer.opening.loading import load
+    from glassformer.opening.opened import Opened
 
 _PARTS = {
     "glassformer.algebra": ("decompose",),
@@ -36,6 +39,8 @@ _PARTS = {
     "glassformer.compiler.constructions.universal": ("approximate",),
     "glassformer.errors": ("InputError",),
     "glassformer.nn": ("BlockShape", "Config", "Trace", "Transformer"),
+    "glassformer.opening.loading": ("load",),
+    "glassformer.opening.opened": ("Opened",),
 }
 
 __all__ = [
@@ -45,6 +50,7 @@ __all__ = [
     "Config",
     "InputError",
     "Machine",
+    "Opened",
     "Semiautomaton",
     "Trace",
     "Transformer",
@@ -52,6 +58,7 @@ __all__ = [
     "classify",
     "compile",
     "decompose",
+    "load",
     "machine",
     "recurrent_network",
     "verify",

@@ -8,7 +8,7 @@ import torch
 
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
-from glassformer.instruments.lens import attribute, logit_lens
+from glassformer.instruments.lens import attribute, attribution, guesses, logit_lens
 from glassformer.instruments.steps import at_temperature, follow, neighbours
 from glassformer.nn import Config, Transformer
 
@@ -53,6 +53,23 @@ def test_the_last_layer_of_the_lens_is_the_model(model: Transformer) -> None:
     torch.testing.assert_close(lens[-1], model(TOKENS))
 
 
+def test_one_logit_is_attributed_and_its_parts_go_by_layer(model: Transformer) -> None:
+    found = attribution(model, TOKENS, position=2)
+    logits = model(TOKENS)[0, 2].detach()
+    assert found.output == int(logits.argmax())
+    assert sum(found.parts.values()) == pytest.approx(found.logit) == pytest.approx(float(logits.max()))
+    assert [layer["layer"] for layer in found.by_layer()] == [0, 1]
+    assert found.by_layer()[1]["MLP"] == found.parts["layer 1 MLP"]
+    assert attribution(model, TOKENS, 2, output=3).logit == pytest.approx(float(logits[3]))
+
+
+def test_the_guesses_after_the_last_layer_are_the_answers(model: Transformer) -> None:
+    first, *_, last = guesses(model, TOKENS)
+    assert (first.layer, last.layer) == ("embedding", "1")
+    assert last.outputs == model(TOKENS)[0].argmax(-1).tolist()
+    assert last.probabilities == pytest.approx(model(TOKENS)[0].detach().softmax(-1).amax(-1).tolist())
+
+
 def test_a_step_shows_the_numbers_of_the_run(model: Transformer) -> None:
     found = follow(model, TOKENS[:1], NAMES, NAMES[:4], layer=1, position=3)
     trace = model.trace(TOKENS[:1])
@@ -70,7 +87,7 @@ def test_a_step_shows_the_numbers_of_the_run(model: Transformer) -> None:
     assert found.mlp.update_length == pytest.approx(float(trace["blocks.1.hook_mlp_out"][0, 3].norm()))
     assert found.logits[0].value == pytest.approx(float(trace.logits[0, 3].max()))
     assert sum(each.value for each in found.probabilities) == pytest.approx(1)
-    assert found.to_json()["tokens"] == ["a", "b", "c", "d", "e", "a"]
+    assert found.tokens == ["a", "b", "c", "d", "e", "a"]
 
 
 def test_temperature_sharpens_and_spreads() -> None:

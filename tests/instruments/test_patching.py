@@ -9,6 +9,8 @@ from glassformer.instruments import patching, sites
 from glassformer.instruments.patching import (
     Place,
     ablate,
+    ablations,
+    changed_without,
     grid,
     logit_difference,
     patch,
@@ -17,7 +19,7 @@ from glassformer.instruments.patching import (
     probability,
     restored,
 )
-from glassformer.instruments.sites import Site, check, rows_at_once
+from glassformer.instruments.sites import Site, at_layers, check, rows_at_once
 from glassformer.instruments.wiring import Wire, Wiring
 from glassformer.nn import Config, Transformer
 from glassformer.nn.trace import HookPoint
@@ -170,3 +172,18 @@ def test_a_request_that_does_not_fit_in_memory_is_refused_with_its_size(monkeypa
     monkeypatch.setattr(sites, "MOST_NUMBERS", 400)
     with pytest.raises(InputError, match="one word of 9 tokens needs some 0 GiB"):
         rows_at_once(model, 9)
+
+
+def test_every_part_is_taken_away_in_turn(model: Transformer) -> None:
+    found = ablations(model, [CLEAN], "zero")
+    assert [(layer.layer, len(layer.heads)) for layer in found] == [(0, 2), (1, 2)]
+    assert found[1].heads[1] == changed_without(model, [CLEAN], Site("blocks.1.attn.hook_z", 1), "zero")
+    assert found[0].mlp == changed_without(model, [CLEAN], Site("blocks.0.hook_mlp_out"), "zero")
+
+
+def test_a_hook_is_one_of_a_layer_of_every_layer_or_of_none(model: Transformer) -> None:
+    assert at_layers(model, "hook_embed") == [(None, Site("hook_embed"))]
+    assert at_layers(model, "attn.hook_z[1]") == [(i, Site(f"blocks.{i}.attn.hook_z", 1)) for i in range(2)]
+    assert at_layers(model, "blocks.1.hook_mlp_out") == [(1, Site("blocks.1.hook_mlp_out"))]
+    with pytest.raises(InputError, match="near it are hook_mlp_out"):
+        at_layers(model, "hook_mlp_outt")

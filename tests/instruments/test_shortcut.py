@@ -21,7 +21,7 @@ def test_depth_that_keeps_up_with_the_length_is_not(depth: object) -> None:
 def test_one_mistake_is_enough_to_be_no_shortcut() -> None:
     verdict = judge([Member(t, 3, int(t == 64)) for t in LENGTHS])
     assert not verdict.shortcut
-    assert "wrong at 1 positions of length 64; depth grows like T^" in verdict.why
+    assert "wrong at 1 position of length 64; depth grows like T^" in str(verdict.why)
     assert abs(verdict.growth) < 1e-9  # a constant depth; the fit is in floating point
 
 

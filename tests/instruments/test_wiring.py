@@ -13,7 +13,15 @@ from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
 from glassformer.instruments import sites
-from glassformer.instruments.circuits import answers, effects, prune, score, suffices, wires_in_weights
+from glassformer.instruments.circuits import (
+    answers,
+    effects,
+    find_circuit,
+    is_sufficient,
+    prune,
+    score,
+    wires_in_weights,
+)
 from glassformer.instruments.sites import Site
 from glassformer.instruments.wiring import Wire, Wiring
 from glassformer.nn import Config, Transformer
@@ -133,8 +141,8 @@ def test_what_was_found_suffices_in_the_way_in_which_it_was_sought() -> None:
     words = all_words(built)
     found = prune(built.model, words, "mean")
     assert not any(wire.writer == Site("hook_pos_embed") for wire in found)
-    assert suffices(built.model, words, found, "mean")
-    assert not suffices(built.model, words, found, "zero")
+    assert is_sufficient(built.model, words, found, "mean")
+    assert not is_sufficient(built.model, words, found, "zero")
 
 
 def test_a_start_token_that_says_nothing_has_no_answer_that_could_change() -> None:
@@ -152,7 +160,7 @@ def test_more_words_than_fit_at_once_change_nothing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sites, "NUMBERS_AT_ONCE", 2000)
     assert Wiring(built.model).rows_at_once(words.shape[1]) < len(words)
     assert (effects(built.model, words, kind, among=known), prune(built.model, words, kind, among=known)) == together
-    assert suffices(built.model, words, together[1], kind)
+    assert is_sufficient(built.model, words, together[1], kind)
 
 
 @pytest.mark.parametrize(
@@ -203,20 +211,33 @@ def test_situations_that_lead_to_the_same_make_no_wires_to_tell_them_apart() -> 
 
 @pytest.mark.parametrize(("spec", "method", "idle"), [("parity", "log", 2), ("gridworld(7)", "gridworld", 23)])
 def test_wires_that_shorter_words_do_not_need_are_idle_on_them(spec: str, method: str, idle: int) -> None:
-    """What was found suffices on every word of that length."""
+    """What was found is sufficient on every word of that length."""
     built = compile(spec, 5, method)
     words, there = all_words(built, 5), wires_in_weights(built.model)
     found = [wire for wire, changed in effects(built.model, words).items() if changed > 0]
     assert set(found) <= set(there)
     assert len(there) - len(found) == idle
-    assert suffices(built.model, words, found)
-    assert not suffices(built.model, words, found[:-1])
+    assert is_sufficient(built.model, words, found)
+    assert not is_sufficient(built.model, words, found[:-1])
 
 
 def test_what_was_found_is_scored_by_what_is_known() -> None:
     wires = Wiring(random_model()).wires
     scored = score(wires[:4], wires[1:9])
     assert (scored.precision, scored.recall) == (3 / 4, 3 / 8)
+
+
+def test_a_circuit_is_found_beside_the_known_one() -> None:
+    built = compile("parity", 8, "log")
+    known = wires_in_weights(built.model)
+    alone = find_circuit(built.model, all_words(built), known=known)
+    pruned = find_circuit(built.model, all_words(built), "mean", pruned=True, known=known)
+    assert alone.wires == [wire for wire, changed in alone.changes.items() if changed > 0]
+    assert (alone.overlap.recall, alone.missed) == (1, [])
+    assert pruned.missed == [wire for wire in known if wire not in pruned.wires] != []
+    assert alone.is_sufficient
+    assert pruned.is_sufficient
+    assert find_circuit(built.model, all_words(built)).missed == []
 
 
 def test_pruning_finds_the_same_wires_as_cutting_each_alone() -> None:

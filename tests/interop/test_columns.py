@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from glassformer.compiler.pipeline import compile
-from glassformer.interop.alike import alike
 from glassformer.interop.columns import Affine, unrolled
+from glassformer.interop.uniform import uniform_blocks
 
 SIZES = [(4, 5, 6, 3, 4), (4, 20, 3, 18, 18, 2, 4), (4, 3, 4)]
 
@@ -65,4 +65,4 @@ def test_columns_are_used_again_and_the_smaller_side_is_kept() -> None:
     assert len(wide[0][1][1]) <= 4 + 18 + 3  # two neighbours at once, not all 61 units
     built = compile("dihedral(4)", 12, "cascade")
     hidden = [size for shape in built.model.config.blocks for size in shape.mlp]
-    assert alike(built.model).config.width - built.model.config.width <= 2 * max(hidden) < sum(hidden) / 4
+    assert uniform_blocks(built.model).config.width - built.model.config.width <= 2 * max(hidden) < sum(hidden) / 4

@@ -14,12 +14,13 @@ from glassformer.automata.words import chosen_words
 from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
-from glassformer.interop import load, to_hf, to_transformer_lens
-from glassformer.interop.alike import alike
+from glassformer.interop import to_hf, to_transformer_lens
 from glassformer.interop.exporting import export
 from glassformer.interop.to_gpt2 import gpt2
 from glassformer.interop.to_onnx import MODEL
+from glassformer.interop.uniform import uniform_blocks
 from glassformer.nn import BlockShape, Config, Transformer, files
+from glassformer.opening.loading import load
 from glassformer.training import Architecture, Settings, StateTracking, train
 from glassformer.training.corpora import Corpus
 from glassformer.training.objectives import END, START, Reading, text_of, tokeniser_of
@@ -87,7 +88,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 @pytest.mark.parametrize(("spec", "method", "length"), BUILT)
 def test_blocks_are_made_alike_without_changing_a_bit(spec: str, method: str, length: int) -> None:
     built = compile(spec, length, method)
-    even = alike(built.model)
+    even = uniform_blocks(built.model)
     assert len(set(even.config.blocks)) == 1
     assert torch.equal(even(words_of(built)), built.model(words_of(built)))
 
@@ -95,7 +96,7 @@ def test_blocks_are_made_alike_without_changing_a_bit(spec: str, method: str, le
 @pytest.mark.parametrize("name", [name for name in RANDOM if "norm" not in name or name == "pre-norm"])
 def test_random_blocks_are_made_alike_too(name: str) -> None:
     model = random_model(name).double()
-    torch.testing.assert_close(alike(model)(tokens_of(model)), model(tokens_of(model)), rtol=0, atol=1e-12)
+    torch.testing.assert_close(uniform_blocks(model)(tokens_of(model)), model(tokens_of(model)), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("source", [*RANDOM, *(spec for spec, _, _ in BUILT)])
@@ -185,7 +186,7 @@ def test_a_stock_gpt2_says_the_same(spec: str, method: str, length: int, tmp_pat
     assert torch.equal(logits.argmax(-1), built.model(tokens).argmax(-1))
     outputs = built.model.config.outputs
     torch.testing.assert_close(logits[..., :outputs], built.model(tokens), rtol=0, atol=1e-5)
-    again = load(tmp_path / "theirs")
+    again = load(tmp_path / "theirs").model
     torch.testing.assert_close(again(tokens), logits, rtol=0, atol=1e-5)
 
 
@@ -242,7 +243,7 @@ def test_a_model_too_large_with_all_blocks_alike_is_refused(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compile("dihedral(4)", 8, "cascade").save(tmp_path / "ours")
-    monkeypatch.setattr("glassformer.interop.alike.LARGEST", 10_000)
+    monkeypatch.setattr("glassformer.interop.uniform.LARGEST", 10_000)
     with pytest.raises(InputError, match="parameters; the limit is 10,000: `--to hf` and `--to onnx` keep its shape"):
         export(tmp_path / "ours", target, tmp_path / "theirs")
 
@@ -356,7 +357,7 @@ def test_what_a_target_does_not_know_is_refused_by_its_name(tmp_path: Path) -> N
 
 def test_norms_that_would_round_too_much_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile("symmetric(3)", 12, "log").save(tmp_path / "ours")
-    monkeypatch.setattr("glassformer.interop.likeness.NEAR", -1.0)  # nothing is near enough
+    monkeypatch.setattr("glassformer.interop.agreement.NEAR", -1.0)  # nothing is near enough
     with pytest.raises(InputError, match=r"because norms round: logits are apart in float32 by .*; `--to hf`"):
         export(tmp_path / "ours", "gpt2", tmp_path / "theirs")
 

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from glassformer.errors import InputError
 from glassformer.instruments.layers import seen
-from glassformer.interop import huggingface
+from glassformer.opening.loading import load
 from shell import Shell
 
 NOUNS, VERBS, KINDS = ("cat", "dog", "bird"), ("sees", "hears", "likes"), ("big", "old", "red", "small")
@@ -81,7 +81,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_vectors_are_the_hidden_states_of_transformers(name: str, folders: dict[str, Path]) -> None:
-    reader = huggingface.reader(folders[name])
+    reader = load(folders[name]).reader
     (batch,) = reader.batches(SENTENCES)
     model = transformers.AutoModel.from_pretrained(folders[name], attn_implementation="eager").eval()
     model = model.get_encoder() if name == "t5" else model
@@ -95,7 +95,7 @@ def test_vectors_are_the_hidden_states_of_transformers(name: str, folders: dict[
 
 @pytest.mark.parametrize("name", MODELS)
 def test_sentences_are_framed_and_cut_as_the_model_wants_them(name: str, folders: dict[str, Path]) -> None:
-    reader = huggingface.reader(folders[name])
+    reader = load(folders[name]).reader
     assert reader.longest == MODELS[name][1]
     (batch,) = reader.batches([" ".join(["cat"] * 30)])
     assert batch.shape == (1, reader.longest)
@@ -135,7 +135,7 @@ def test_a_folder_without_a_tokeniser_is_refused(folders: dict[str, Path], tmp_p
         for file in folder.glob("*token*"):
             file.unlink()
         with pytest.raises(InputError, match="holds no tokeniser"):
-            huggingface.reader(folder)
+            _ = load(folder).reader
 
 
 def test_a_tokeniser_with_more_tokens_than_the_model_is_refused(
@@ -156,10 +156,10 @@ def test_weights_that_are_missing_or_no_weights_are_refused(folders: dict[str, P
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 4}))
     with pytest.raises(InputError, match=r"does not hold all weights .* is missing"):
-        huggingface.reader(folder)
+        _ = load(folder).reader
     (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1")
     with pytest.raises(InputError, match="cannot open it"):
-        huggingface.reader(folder)
+        _ = load(folder).reader
 
 
 def test_a_model_that_says_no_limit_reads_sentences_of_some_length(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_model_that_says_no_limit_reads_sentences_of_some_length(folders: dict
     told = json.loads((folder / "tokenizer_config.json").read_text())
     told.pop("model_max_length")
     (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    reader = huggingface.reader(folder)
+    reader = load(folder).reader
     assert [batch.shape for batch in reader.batches([" ".join(["cat"] * 600)])] == [(1, reader.longest)]
 
 
@@ -176,7 +176,7 @@ def test_a_tokeniser_is_the_same_after_it_was_used(folders: dict[str, Path], tmp
     used = tokeniser(framed=False)
     used(SENTENCES, truncation=True, max_length=3)
     used.save_pretrained(folder)
-    assert huggingface.reader(folder).tokeniser == huggingface.reader(folders["gpt2"]).tokeniser
+    assert load(folder).reader.tokeniser == load(folders["gpt2"]).reader.tokeniser
 
 
 def test_models_of_other_depths_and_too_little_text_are_refused(
@@ -202,7 +202,7 @@ def test_a_folder_without_safetensors_is_refused_and_not_unpickled(folders: dict
     (folder / "model.safetensors").unlink()
     torch.save({}, folder / "pytorch_model.bin")
     with pytest.raises(InputError, match="transformers cannot open it"):
-        huggingface.reader(folder)
+        _ = load(folder).reader
 
 
 def test_a_model_that_brings_its_own_code_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_model_that_brings_its_own_code_is_refused(folders: dict[str, Path], t
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "mine.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
     with pytest.raises(InputError, match="brings its own code"):
-        huggingface.reader(folder)
+        _ = load(folder).reader
     assert not (tmp_path / "executed").exists()
 
 

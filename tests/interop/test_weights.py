@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer import interop
 from glassformer.errors import InputError
 from glassformer.instruments.lens import attribute, logit_lens
 from glassformer.nn import Transformer
+from glassformer.opening.loading import load
 
 transformers = pytest.importorskip("transformers")
 
@@ -51,7 +51,7 @@ def made(name: str) -> Any:
 @pytest.fixture(params=MODELS)
 def pair(request: pytest.FixtureRequest) -> tuple[Any, Transformer]:
     model = made(request.param)
-    return model, interop.load(model)
+    return model, load(model).model
 
 
 @pytest.mark.usefixtures("types_unchecked")
@@ -91,7 +91,7 @@ def test_instruments_work_on_them(pair: tuple[Any, Transformer]) -> None:
 def test_a_folder_is_opened_as_it_was_saved(name: str, tmp_path: Path) -> None:
     model = made(name).float()
     model.save_pretrained(tmp_path)
-    torch.testing.assert_close(interop.load(tmp_path)(TOKENS), interop.load(model)(TOKENS))
+    torch.testing.assert_close(load(tmp_path).model(TOKENS), load(model).model(TOKENS))
 
 
 @pytest.mark.parametrize(
@@ -115,16 +115,4 @@ def test_a_folder_is_opened_as_it_was_saved(name: str, tmp_path: Path) -> None:
 def test_what_would_compute_something_else_is_refused(kind: str, changes: dict[str, Any], message: str) -> None:
     model = getattr(transformers, kind)
     with pytest.raises(InputError, match=message):
-        interop.load(model(model.config_class(**changes)))
-
-
-def test_what_is_no_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="is no folder that holds a model"):
-        interop.load(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="cannot open it"):
-        interop.load(tmp_path)
-    with pytest.raises(InputError, match="not known here"):
-        interop.load(torch.nn.Linear(1, 1))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match="looked up on the hub, which needs a network"):
-        interop.load("nobody/nothing")
+        load(model(model.config_class(**changes)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor
 from glassformer.errors import InputError
 from glassformer.instruments.layers import Layers, Seen, Tokens, refuse_infinite, seen
 from glassformer.instruments.similarity import Moments, Similarity
-from glassformer.wording import counted
+from glassformer.messages import Message, verbatim
 
 Groups: TypeAlias = Callable[[Seen], Integer[np.ndarray, " sample"]]
 """Gives each token of a batch the number of its group, or −1."""
@@ -31,18 +31,22 @@ class Change:
 
     before: str
     after: str
-    group: str
+    group: Message
     distance: float | None
-    """1 − PWCCA, or nothing if there are too few vectors to tell."""
+    """1 − PWCCA, or None if there are too few vectors."""
     samples: int
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return asdict(self)
+        return asdict(self) | {"group": str(self.group)}
+
+
+ALL: Final = (Message("instruments.all_tokens"),)
+"""The one group without a rule for groups."""
 
 
 def change(
-    layers: Layers, batches: Iterable[Tokens], names: tuple[str, ...] = ("all",), group_of: Groups | None = None
+    layers: Layers, batches: Iterable[Tokens], names: tuple[Message, ...] = ALL, group_of: Groups | None = None
 ) -> list[Change]:
     """The change from each layer to the next, for each of the named groups."""
     return changes(layers.names, names, change_moments(layers, batches, len(names), group_of))
@@ -64,22 +68,22 @@ def change_moments(
 
 
 def changes(
-    layers: tuple[str, ...], names: tuple[str, ...], moments: Mapping[tuple[int, int], Moments]
+    layers: tuple[str, ...], names: tuple[Message, ...], moments: Mapping[tuple[int, int], Moments]
 ) -> list[Change]:
     """The change from each of the layers to the next, for each of the named groups."""
     if not moments:
-        raise InputError("there is no text to look at")
-    found = []
+        raise InputError("instruments.no_text")
+    steps = []
     for step, (before, after) in enumerate(pairwise(layers)):
         for group, name in enumerate(names):
             own = moments[step, group]
             if not own.count:
                 continue
-            found.append(Change(before, after, name, 1 - Similarity(own).pwcca if own.enough else None, own.count))
-    return found
+            steps.append(Change(before, after, name, 1 - Similarity(own).pwcca if own.enough else None, own.count))
+    return steps
 
 
-def by_frequency(counts: Integer[np.ndarray, " token"], parts: int = 4) -> tuple[tuple[str, ...], Groups]:
+def by_frequency(counts: Integer[np.ndarray, " token"], parts: int = 4) -> tuple[tuple[Message, ...], Groups]:
     """Groups of tokens that make up equal parts of the text, from the most frequent on; those not counted in none.
 
     Tokens that come equally often are in one group, that of the middle one of them.
@@ -95,16 +99,23 @@ def by_frequency(counts: Integer[np.ndarray, " token"], parts: int = 4) -> tuple
     for i in range(parts):
         inside = counts[group == i]
         least, most = (int(inside.min()), int(inside.max())) if len(inside) else (0, 0)
-        names.append(counted(most, "time") if least == most else f"{least:,} to {most:,} times")
+        names.append(
+            Message("instruments.times", times=most)
+            if least == most
+            else Message("instruments.times_between", least=least, most=most)
+        )
     return tuple(names), lambda batch: group[batch.tokens]
 
 
 def by_place(
     edges: tuple[int, ...] = (0, 1, 2, 4, 8, 16), special: frozenset[int] = frozenset()
-) -> tuple[tuple[str, ...], Groups]:
+) -> tuple[tuple[Message, ...], Groups]:
     """Groups of tokens by where they stand, from each edge to the next; special ones in none."""
     ends = [*(str(edge - 1) for edge in edges[1:]), "…"]
-    names = tuple(f"{a} to {b}" if str(a) != b else str(a) for a, b in zip(edges, ends, strict=True))
+    names = tuple(
+        verbatim(b) if str(a) == b else Message("instruments.places", first=a, last=b)
+        for a, b in zip(edges, ends, strict=True)
+    )
     left_out = np.array(sorted(special), dtype=int)
     return names, lambda batch: np.where(
         np.isin(batch.tokens, left_out), -1, np.searchsorted(edges, batch.places, side="right") - 1
@@ -124,10 +135,6 @@ class Influence:
     """When it is replaced, over its two neighbours alone."""
     after: float
     """When it is replaced, over those behind it: the only ones that a causal model can move."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def influence(
@@ -158,7 +165,7 @@ def influence(
             sums[i] += [float(part.sum()) for part in (moved[elsewhere], gone, moved[beside], moved[behind])]
         counts += [int(elsewhere.sum()), kept.numel(), int(beside.sum()), int(behind.sum())]
     if not counts[0]:
-        raise InputError("there is no sentence of four tokens or more to look at")
+        raise InputError("instruments.no_sentence_of_four")
     return [Influence(name, *map(float, row / counts)) for name, row in zip(layers.names, sums, strict=True)]
 
 

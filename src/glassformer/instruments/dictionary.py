@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.instruments.layers import refuse_infinite
+from glassformer.messages import verbatim
 
 FOUND: Final = 0.9
 """A feature is recovered if some direction has at least this cosine with it."""
@@ -44,23 +45,22 @@ class Shape:
     k: int = 4
 
     def __post_init__(self) -> None:
-        whole_number(self.width, "the width of the vectors", least=1)
-        whole_number(self.features, "the number of features", least=1)
+        whole_number(self.width, "instruments.width", least=1)
+        whole_number(self.features, "instruments.features", least=1)
         if self.kind not in ("standard", "topk"):
-            raise InputError(f"a dictionary is standard (ReLU and L1) or topk, not {self.kind!r}")
-        finite_number(self.l1, "the price of activity (l1)", least=0)
-        if whole_number(self.k, "k", least=1) > self.features:
-            raise InputError(f"of {self.features} features, the {self.k} largest cannot be kept")
+            raise InputError("instruments.dictionary_kind", kind=self.kind)
+        finite_number(self.l1, "instruments.l1", least=0)
+        if whole_number(self.k, verbatim("k"), least=1) > self.features:
+            raise InputError("instruments.k_of_features", features=self.features, k=self.k)
         self.refuse_if_too_large(samples=1)
 
     def refuse_if_too_large(self, samples: int) -> None:
         """Estimate what training takes: weights, gradients and both of Adam's averages; activities, theirs and bits."""
         numbers = self.features * (8 * self.width + 4 * samples)
         if numbers > MOST_NUMBERS:
-            raise InputError(
-                f"{self.features:,} features of vectors of {self.width:,} numbers, {samples:,} at once, take some "
-                f"{numbers * 4 / 2**30:.1f} GiB; the limit is {MOST_NUMBERS * 4 // 2**30} GiB: take fewer features"
-            )
+            sizes = {"features": self.features, "width": self.width, "samples": samples}
+            needed, limit = numbers * 4 / 2**30, MOST_NUMBERS * 4 // 2**30
+            raise InputError("instruments.dictionary_too_large", **sizes, needed=needed, limit=limit)
 
 
 class Dictionary(nn.Module):
@@ -79,7 +79,7 @@ class Dictionary(nn.Module):
     def encode(self, x: Vectors) -> Float[Tensor, "sample feature"]:
         """How much of each feature there is."""
         if x.shape[-1] != self.shape.width:
-            raise InputError(f"the dictionary is of vectors [sample, {self.shape.width}]; these are {list(x.shape)}")
+            raise InputError("instruments.dictionary_vectors", width=self.shape.width, given=str(list(x.shape)))
         active = torch.relu((x - self.b_dec) @ self.W_enc + self.b_enc)
         if self.shape.kind == "standard":
             return active
@@ -103,11 +103,11 @@ def fit(
 ) -> Dictionary:
     """Train a dictionary on vectors, by Adam with a rate that falls to 0."""
     if vectors.ndim != 2 or vectors.shape[1] != shape.width or not len(vectors):
-        raise InputError(f"the dictionary is of vectors [sample, {shape.width}]; these are {list(vectors.shape)}")
+        raise InputError("instruments.dictionary_vectors", width=shape.width, given=str(list(vectors.shape)))
     if not vectors.is_floating_point():
-        raise InputError(f"vectors are of floating-point numbers, not {vectors.dtype}")
-    whole_number(steps, "the number of steps", least=1)
-    shape.refuse_if_too_large(whole_number(samples, "the number of samples", least=1))
+        raise InputError("instruments.dictionary_dtype", dtype=str(vectors.dtype))
+    whole_number(steps, "instruments.steps", least=1)
+    shape.refuse_if_too_large(whole_number(samples, "instruments.samples", least=1))
     refuse_infinite(vectors)
     found = Dictionary(shape, seed).to(vectors.dtype)
     with torch.no_grad():
@@ -138,7 +138,7 @@ def _batches(vectors: Vectors, samples: int, steps: int, seed: int) -> Iterator[
 
 @dataclass(frozen=True)
 class Quality:
-    """How well a dictionary says the vectors again (1: exactly; 0: as the mean does), and with how many features."""
+    """How well a dictionary reconstructs vectors (1: exactly; 0: as the mean does), and with how many features."""
 
     explained: float
     active: float
@@ -162,7 +162,7 @@ def quality(dictionary: Dictionary, vectors: Vectors) -> Quality:
 
 
 @dataclass(frozen=True)
-class Recovery:
+class Recovered:
     """Known features beside the directions found: the mean of the largest cosines, and the part that is recovered."""
 
     mean_max_cosine: float
@@ -170,19 +170,27 @@ class Recovery:
 
 
 @torch.no_grad()
-def recovery(dictionary: Dictionary, known: Float[Tensor, "feature width"]) -> Recovery:
+def recovery(dictionary: Dictionary, known: Float[Tensor, "feature width"]) -> Recovered:
     """Score a dictionary against features that are known, as rows."""
     if known.ndim != 2 or known.shape[1] != dictionary.shape.width:
-        raise InputError(f"known features are [feature, {dictionary.shape.width}]; these are {list(known.shape)}")
+        raise InputError("instruments.known_features", width=dictionary.shape.width, given=str(list(known.shape)))
     cosines = nn.functional.normalize(known.to(dictionary.W_dec)) @ nn.functional.normalize(dictionary.W_dec).T
     best = cosines.amax(1)
-    return Recovery(float(best.mean()), float((best > FOUND).double().mean()))
+    return Recovered(float(best.mean()), float((best > FOUND).double().mean()))
+
+
+def assess(dictionary: Dictionary, vectors: Vectors, has_bits: bool) -> dict[str, float]:
+    """The quality of a dictionary; where the vectors hold bits, also how well it recovers them."""
+    measured = asdict(quality(dictionary, vectors))
+    if has_bits and len(known := bits_in(vectors)):
+        measured |= {"known": len(known), **asdict(recovery(dictionary, known))}
+    return measured
 
 
 def bits_in(vectors: Vectors) -> Float[Tensor, "feature width"]:
     """The columns that hold 0 or 1 and nothing else, both of them, as directions: features that are there for sure.
 
-    In a built model these are the named registers that say which of several things is the case.
+    In a built model these are the one-hot registers.
     """
     is_bit = ((vectors == 0) | (vectors == 1)).all(0) & (vectors != vectors[0]).any(0)
     return torch.eye(vectors.shape[1])[is_bit]
@@ -191,7 +199,7 @@ def bits_in(vectors: Vectors) -> Float[Tensor, "feature width"]:
 def save_dictionary(dictionary: Dictionary, folder: Path, about: dict[str, Any] | None = None) -> None:
     """Write cfg.json and sae_weights.safetensors; `about` (model_name, hook_name …) goes into the metadata.
 
-    Vectors of all heads of a hook_z lie one behind the other, which SAELens must be told.
+    Vectors of all heads of a hook_z lie one behind the other, which is set for SAELens.
     """
     shape, folder = dictionary.shape, Path(folder)
     heads_in_one = str((about or {}).get("hook_name", "")).endswith("hook_z")
@@ -220,18 +228,19 @@ def load_dictionary(folder: Path) -> Dictionary:
         config = json.loads((Path(folder) / CONFIG).read_text())
         weights = load((Path(folder) / WEIGHTS).read_bytes())
     except OSError as error:
-        raise InputError(f"{folder} is no folder of a dictionary: {error.strerror} ({error.filename})") from None
+        why = f"{error.strerror} ({error.filename})"
+        raise InputError("instruments.not_a_dictionary", folder=str(folder), why=why) from None
     except Exception as error:
-        raise InputError(f"{folder} is no folder of a dictionary: {error}") from None
+        raise InputError("instruments.not_a_dictionary", folder=str(folder), why=str(error)) from None
     if config.get("normalize_activations", "none") != "none" or not config.get("apply_b_dec_to_input", True):
-        raise InputError(f"{folder}: dictionaries that scale activations, or keep b_dec out of the input, are not read")
+        raise InputError("instruments.scaled_dictionary", folder=str(folder))
     if config.get("rescale_acts_by_decoder_norm"):
-        raise InputError(f"{folder}: its top-k goes by the lengths of directions; fold them into the weights first")
+        raise InputError("instruments.rescaled_dictionary", folder=str(folder))
     shape = Shape(config.get("d_in"), config.get("d_sae"), str(config.get("architecture")), k=config.get("k", 1))
     found = Dictionary(shape)
     sizes = {name: list(value.shape) for name, value in found.state_dict().items()}
     given = {name: list(value.shape) for name, value in weights.items()}
     if sizes != given:
-        raise InputError(f"{folder}: cfg.json asks for weights {sizes}, and the file holds {given}")
+        raise InputError("instruments.dictionary_weights", folder=str(folder), asked=str(sizes), given=str(given))
     found.load_state_dict(weights, assign=True)
     return found.eval()

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.instruments.steps import within
+from glassformer.instruments.sites import within
 from glassformer.nn import Transformer
 from glassformer.nn.trace import HookPoint
 from glassformer.nn.transformer import MLP, Block, Tokens
@@ -27,14 +27,14 @@ RATE: Final = 0.1
 SHAKE: Final = 0.03
 """How much values are shaken at first while they are sought: no gradient comes through a unit that is closed."""
 RIDGE: Final = 1e-3
-"""Added to C as a part of its mean variance: keys that nobody uses cost something, too."""
+"""Added to C as a part of its mean variance: unused keys cost something, too."""
 
 
 def mlp_of(model: Transformer, layer: int) -> MLP:
     """The MLP of a layer, which must have one hidden layer."""
     block = model.blocks[layer] if 0 <= layer < len(model.blocks) else None
     if not isinstance(block, Block) or block.mlp is None or len(block.mlp.W_mid):
-        raise InputError(f"layer {layer} has no MLP of one hidden layer that could be edited")
+        raise InputError("instruments.no_mlp_to_edit", layer=layer)
     return block.mlp
 
 
@@ -42,7 +42,7 @@ def mlp_of(model: Transformer, layer: int) -> MLP:
 def keys(model: Transformer, tokens: Tokens, layer: int, position: int) -> Float[Tensor, "word unit"]:
     """What the hidden units hold at a position."""
     mlp_of(model, layer)
-    position = within(position, tokens.shape[1], "position")
+    position = within(position, tokens.shape[1], "instruments.position")
     name = f"blocks.{layer}.mlp.hook_post"
     return model.trace(tokens, name)[name][:, position]
 
@@ -50,15 +50,15 @@ def keys(model: Transformer, tokens: Tokens, layer: int, position: int) -> Float
 def values_for(
     model: Transformer, tokens: Tokens, answers: Int[Tensor, " word"], layer: int, position: int
 ) -> Float[Tensor, "word width"]:
-    """What the MLP would have to say at a position for each word to get this answer at its end."""
+    """The output that the MLP would need at a position for each word to get this answer at its end."""
     mlp_of(model, layer)
-    position = within(position, tokens.shape[1], "position")
+    position = within(position, tokens.shape[1], "instruments.position")
     if len(answers) != len(tokens):
-        raise InputError(f"each word needs one answer: there are {len(tokens)} words and {len(answers)} answers")
+        raise InputError("instruments.one_answer_each", words=len(tokens), answers=len(answers))
     name = f"blocks.{layer}.hook_mlp_out"
-    said = model.trace(tokens, name)[name][:, position]
-    moved = torch.zeros_like(said, requires_grad=True)
-    size = float(said.norm(dim=1).mean()) / said.shape[1] ** 0.5
+    before = model.trace(tokens, name)[name][:, position]
+    moved = torch.zeros_like(before, requires_grad=True)
+    size = float(before.norm(dim=1).mean()) / before.shape[1] ** 0.5
     optimiser = torch.optim.Adam([moved], lr=RATE * size)
     chance = torch.Generator().manual_seed(0)
 
@@ -73,7 +73,7 @@ def values_for(
             loss = torch.nn.functional.cross_entropy(logits, answers, reduction="sum")
             (moved.grad,) = torch.autograd.grad(loss, [moved])
             optimiser.step()
-    return said + moved.detach()
+    return before + moved.detach()
 
 
 @contextmanager
@@ -117,7 +117,5 @@ def _refuse_unlike(weights: Tensor, key: Tensor, value: Tensor, all_keys: Tensor
     units, width = weights.shape
     given = [list(each.shape) for each in (key, value, all_keys)]
     if given != [[units], [width], [len(all_keys), units]]:
-        raise InputError(
-            f"the MLP's weights are [{units}, {width}], so that a key is [{units}], a value [{width}] and all keys are "
-            f"[any, {units}]; these are {given[0]}, {given[1]} and {given[2]}"
-        )
+        shapes = {name: str(shape) for name, shape in zip(("key", "value", "keys"), given, strict=True)}
+        raise InputError("instruments.edit_shapes", units=units, width=width, **shapes)

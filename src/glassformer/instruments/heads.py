@@ -1,16 +1,16 @@
 """What does each attention head do? Its patterns on many words, beside those of the operations that compilers write.
 
-An operation says where a head that does it would look. Some look at a place that the position alone decides: itself,
-the token before, 2^l back, the start. A flat sum looks at all letters alike. The others look at one place that the
-letters decide: the last letter of the same kind, or the last one of some condition, whatever it is: a head that looks
-at one place each time, and no simpler operation says which, is a conditional reset.
+Each operation has a pattern: where a head that does it would look. Some look at a place that the position alone
+decides: itself, the token before, 2^l back, the start. A flat sum looks at all letters equally. The others look at one
+place that the letters decide: the last letter of the same kind, or the last one of some condition, whatever it is: a
+head that looks at one place each time, and fits no simpler operation, is a conditional reset.
 
 A score is the part of the attention that is where the operation looks. Beside it stands what a head that knows nothing
-would get (null), and only the part of the way from there to 1 counts. A head is named when one operation has nearly
-all of it; otherwise it is unclear. Where a token alone tells the answer, it does not matter where a trained head looks;
-so a head that is unclear as a whole may still be clear at the queries of some tokens, and is named for those.
+would get (null), and only the part of the way from there to 1 counts. A head is named when one operation has nearly all
+of it; otherwise it is unclear. Where a token alone determines the answer, it does not matter where a trained head
+looks; so a head that is unclear as a whole may still be clear at the queries of some tokens, and is named for those.
 
-A name says where a head looks, not that anybody uses it: an untrained head, too, looks at all letters alike. So beside
+A name is about where a head looks, not about its use: an untrained head, too, looks at all letters equally. So beside
 it stands how many answers change when what the head reads is replaced by its mean over words.
 """
 
@@ -47,7 +47,7 @@ RESETS: Final = 0.02
 STAYS: Final = 0.75
 """A head stays where it is if it looks at so many positions where it looked at the position before."""
 NEARLY: Final = 0.05
-"""A simpler ideal that comes so close to a conditional reset says it better."""
+"""A simpler operation that comes so close to a conditional reset is the better name."""
 OFTEN: Final = 0.1
 """The part of all positions that a token holds before heads are named by what they do there."""
 
@@ -102,27 +102,27 @@ def score_heads(model: Transformer, tokens: Int[Tensor, "word pos"]) -> list[Hea
     if tokens.shape[1] < 4:
         raise InputError("operations.too_few_tokens")
     trace = model.trace(tokens, lambda name: name.endswith(("hook_pattern", "hook_z")))
-    said = trace.logits.argmax(-1)
-    found = []
+    answers = trace.logits.argmax(-1)
+    scores = []
     for layer, block in enumerate(model.config.blocks):
         if block.heads:
             named = _score_layer(layer, trace[f"blocks.{layer}.attn.hook_pattern"].double(), tokens)
             read = trace[f"blocks.{layer}.attn.hook_z"]
-            found += [replace(score, matters=_changed(model, tokens, said, score, read)) for score in named]
-    return found
+            scores += [replace(score, matters=_changed(model, tokens, answers, score, read)) for score in named]
+    return scores
 
 
 def _changed(
     model: Transformer,
     tokens: Int[Tensor, "word pos"],
-    said: Int[Tensor, "word pos"],
+    answers: Int[Tensor, "word pos"],
     of: HeadScore,
     read: Float[Tensor, "word pos head head_width"],
 ) -> float:
     """The part of the answers that change when a head reads at each position what it reads there on average."""
     site = Site(f"blocks.{of.layer}.attn.hook_z", of.head)
     now = torch.cat([logits.argmax(-1) for logits in without(model, tokens, {site: site.of(read)}, "mean")])
-    return float((now != said)[:, 1:].double().mean())
+    return float((now != answers)[:, 1:].double().mean())
 
 
 def _score_layer(layer: int, patterns: Patterns, tokens: Int[Tensor, "word pos"]) -> list[HeadScore]:
@@ -177,7 +177,7 @@ def _operations(length: int) -> list[Operation]:
 
 
 def _mean(share: Share, where: Where) -> Float[Tensor, " head"]:
-    """The mean over some queries; those of which an operation says nothing (NaN) do not count."""
+    """The mean over some queries; those for which an operation has no pattern (NaN) do not count."""
     return share.where(where[:, None], torch.nan).nanmean(dim=(0, 2))
 
 

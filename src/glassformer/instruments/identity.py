@@ -1,4 +1,4 @@
-"""What vectors tell about the token they stand for: equally many vectors of each of the frequent tokens, by layer.
+"""How much vectors know about the token they stand for: equally many vectors of each frequent token, by layer.
 
 Vectors are gathered in one pass that stops when there are enough; what is kept is bounded by the number of tokens and
 of vectors of each, however long the text is.
@@ -38,10 +38,10 @@ class Sample:
 def frequent(counts: Integer[np.ndarray, " token"], most: int, each: int) -> list[int]:
     """The most frequent tokens, those that come at least so often."""
     order = np.argsort(-counts, kind="stable")
-    found = [int(token) for token in order if counts[token] >= each][:most]
-    if len(found) < 2:
-        raise InputError(f"fewer than two tokens come {each:,} times in this text: take more text, or fewer of each")
-    return found
+    chosen = [int(token) for token in order if counts[token] >= each][:most]
+    if len(chosen) < 2:
+        raise InputError("instruments.too_few_tokens", each=each)
+    return chosen
 
 
 def gather(
@@ -72,7 +72,7 @@ def gather(
         if not room.any():
             break
     if not labels:
-        raise InputError("none of these tokens comes in the text")
+        raise InputError("instruments.no_such_tokens")
     by_layer = {name: np.concatenate(parts) for name, parts in zip(layers.names, kept, strict=True)}
     return Sample(np.concatenate(labels), np.concatenate(places), by_layer)
 
@@ -88,5 +88,5 @@ def _rank(labels: Integer[np.ndarray, " sample"]) -> Integer[np.ndarray, " sampl
 
 
 def information_by_layer(sample: Sample, clusters: int = 1000, seed: int = 0) -> dict[str, Information]:
-    """The bits that each layer's vectors tell about the token."""
+    """The mutual information of each layer's vectors and the token."""
     return {name: information(sample.labels, vectors, clusters, seed) for name, vectors in sample.vectors.items()}

@@ -1,18 +1,18 @@
-"""How much do vectors tell about labels (S3.2, S3.3)? Mutual information in bits, by clusters of the vectors.
+"""How much information is in vectors about labels (S3.2, S3.3)? In bits, by clusters of the vectors.
 
-k-means makes each vector one of k clusters; what the cluster tells is at most what the vector tells. An estimate I
+k-means makes each vector one of k clusters; a cluster has at most the information of its vector. An estimate I
 from a table of counts is too large: less so with Grassberger's entropies than with the plug-in ones, but still by I₀
-where clusters tell nothing, and not at all where they tell everything, H. I₀ is seen with shuffled labels, and between
-the two the bias is taken to fall evenly, so that (I − I₀) / (H − I₀) · H is what is said. `held_out` is below the truth
-on average: what a table of half the vectors tells about the labels of the other half.
+where clusters have no information, and not at all where they have all of it, H. I₀ is estimated from shuffled labels;
+between the two the bias is taken to fall evenly, which gives (I − I₀) / (H − I₀) · H. `held_out` is below the truth
+on average: the information in a table of half the vectors about the labels of the other half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Integer
@@ -29,7 +29,7 @@ WEIGHTS: Final = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Counts that the share of a label counts for beside those of a cluster."""
 
 LEAST_ROOM: Final = 0.05
-"""Of all bits, between what chance tells and everything: with less, the estimate is noise."""
+"""Of all bits, between those by chance and all: with less, the estimate is noise."""
 
 Labels: TypeAlias = Integer[np.ndarray, " sample"]
 Counts: TypeAlias = Integer[np.ndarray, " value"]
@@ -37,7 +37,7 @@ Counts: TypeAlias = Integer[np.ndarray, " value"]
 
 @dataclass(frozen=True)
 class Information:
-    """Bits that clusters of vectors tell about labels."""
+    """Mutual information of clusters of vectors and labels, in bits."""
 
     bits: float
     """With the bias taken off."""
@@ -46,27 +46,24 @@ class Information:
     plug_in: float
     """As counted, with its bias."""
     null: float
-    """As counted for shuffled labels, which tell nothing."""
+    """As counted for shuffled labels, where there is no information."""
     held_out: float
-    """What a table of one half tells about the other: a lower bound, on average."""
+    """The information in a table of one half about the other: a lower bound, on average."""
     most: float
-    """The entropy of the labels: vectors that tell everything tell so much."""
+    """The entropy of the labels: no vectors have more information."""
     samples: int
     clusters: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def information(
     labels: Labels, vectors: Float[np.ndarray, "sample width"], clusters: int = 1000, seed: int = 0
 ) -> Information:
-    """The bits that vectors, by their clusters, tell about labels."""
+    """The mutual information of vectors, by their clusters, and labels."""
     if labels.ndim != 1 or vectors.ndim != 2 or len(labels) != len(vectors):
-        raise InputError(f"labels are [sample] and vectors [sample, width], not {labels.shape} and {vectors.shape}")
+        shapes = {"labels": str(labels.shape), "vectors": str(vectors.shape)}
+        raise InputError("instruments.labels_and_vectors", **shapes)
     if len(labels) < 2:
-        raise InputError("two labels are the least that can be told apart")
+        raise InputError("instruments.two_labels")
     refuse_infinite(vectors)
     return between(labels, clustered(vectors, clusters, seed), seed)
 
@@ -76,8 +73,8 @@ def clustered(vectors: Float[np.ndarray, "sample width"], clusters: int, seed: i
     try:
         from sklearn.cluster import MiniBatchKMeans
     except ImportError:
-        raise InputError("vectors are clustered by scikit-learn: pip install 'glassformer[text]'") from None
-    whole_number(clusters, "the number of clusters", least=1)
+        raise InputError("instruments.needs_scikit_learn") from None
+    whole_number(clusters, "instruments.clusters", least=1)
     count = min(clusters, len(np.unique(vectors, axis=0)))
     means = MiniBatchKMeans(count, batch_size=1024, n_init=1, random_state=seed, reassignment_ratio=0.0)
     found: Labels = means.fit_predict(vectors.astype(np.float32)).astype(np.int64)
@@ -85,18 +82,16 @@ def clustered(vectors: Float[np.ndarray, "sample width"], clusters: int, seed: i
 
 
 def between(labels: Labels, others: Labels, seed: int = 0) -> Information:
-    """The bits that one label of each thing tells about its other label."""
+    """The mutual information of two labels of each thing."""
     x, y = (np.unique(each, return_inverse=True)[1].ravel() for each in (labels, others))
     rng = np.random.default_rng(seed)
     shuffled = [rng.permutation(x) for _ in range(SHUFFLES)]
     least = fmean(counted(each, y, grassberger) for each in shuffled)
     most, top = entropy(np.bincount(x)), grassberger(np.bincount(x))
     if top - least < LEAST_ROOM * most:
-        raise InputError(
-            f"{int(y.max()) + 1:,} clusters of {len(x):,} vectors tell nothing: take fewer, or more vectors"
-        )
+        raise InputError("instruments.too_many_clusters", clusters=int(y.max()) + 1, vectors=len(x))
     again = [counted(x[i], y[i], grassberger) for i in (rng.integers(0, len(x), len(x)) for _ in range(RESAMPLES))]
-    stretch = most / (top - least) if most else 0.0  # labels that are all alike have nothing to tell
+    stretch = most / (top - least) if most else 0.0  # equal labels have no entropy
     return Information(
         bits=(counted(x, y, grassberger) - least) * stretch,
         error=1.96 * float(np.std(again, ddof=1)) * stretch,

@@ -20,7 +20,7 @@ Vectors: TypeAlias = Float[np.ndarray, "_ _"]
 
 @dataclass(frozen=True)
 class Layers:
-    """What is measured: the names of the layers, and what gives their vectors [sentence, pos, width] for tokens."""
+    """The names of the layers, and what gives the vectors of each [sentence, pos, width] for tokens."""
 
     names: tuple[str, ...]
     run: Callable[[Tokens], list[Tensor]]
@@ -53,7 +53,7 @@ def refuse_infinite(*vectors: Float[np.ndarray, "..."] | Float[Tensor, "..."]) -
     for each in vectors:
         finite = each.isfinite() if isinstance(each, Tensor) else np.isfinite(each)
         if not finite.all():
-            raise InputError("some of the vectors are not finite")
+            raise InputError("instruments.not_finite")
 
 
 def seen(layers: Layers, batches: Iterable[Tokens]) -> Iterator[Seen]:

@@ -1,4 +1,4 @@
-"""What would the model say if it stopped here, and who made it say so?
+"""What would the model answer if it stopped here, and which parts made it answer so?
 
 The logit lens reads every layer's stream as if it were the last. Direct logit attribution splits the logits into what
 each writer of the stream put into them: the parts sum to the logits. Where there is a norm, its scale is *frozen*: it
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.instruments.layers import layers_of
+from glassformer.instruments.sites import within
 from glassformer.nn import Transformer
 from glassformer.nn.attention import Residual
 from glassformer.nn.transformer import Block, Input, Norm, Unembed
@@ -28,6 +29,22 @@ def logit_lens(model: Transformer, tokens: Input) -> Float[Tensor, "layer batch 
     """The logits of the embedding and of every layer, each read as the last one is: its norm, and the unembedding."""
     streams = layers_of(model).run(tokens)
     return torch.stack([model.unembed(model.finish(stream)) for stream in streams])
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """What one word's model would answer at each position if it stopped after a layer, and how probable that is."""
+
+    layer: str
+    outputs: list[int]
+    probabilities: list[float]
+
+
+def guesses(model: Transformer, tokens: Input) -> list[Guesses]:
+    """The likeliest answers of the logit lens for the first word, of the embedding and of every layer."""
+    most, which = logit_lens(model, tokens)[:, 0].softmax(-1).max(-1)
+    names = ["embedding", *map(str, range(len(most) - 1))]
+    return [Guesses(*each) for each in zip(names, which.tolist(), most.tolist(), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -47,13 +64,40 @@ class Parts:
         return shares
 
 
+@dataclass(frozen=True)
+class Attribution:
+    """One logit, and what each part put into it."""
+
+    output: int
+    logit: float
+    parts: dict[str, float]
+
+    def by_layer(self) -> list[dict[str, float]]:
+        """The parts that belong to a layer, one object for each."""
+        layers: dict[int, dict[str, float]] = {}
+        for name, share in self.parts.items():
+            if name.startswith("layer "):
+                number, part = name.removeprefix("layer ").split(" ", 1)
+                layers.setdefault(int(number), {})[part] = share
+        return [{"layer": number, **layers[number]} for number in sorted(layers)]
+
+
+@torch.no_grad()
+def attribution(model: Transformer, tokens: Input, position: int = -1, output: int | None = None) -> Attribution:
+    """A logit of the first word at a position, by its parts; of the answer that the model gives if none is named."""
+    within(position, tokens.shape[1], "instruments.position")
+    parts = attribute(model, tokens)
+    total = model(tokens)[0, position]
+    chosen = int(total.argmax()) if output is None else output
+    shares = parts.logits()[:, 0, position, chosen]
+    return Attribution(chosen, float(total[chosen]), dict(zip(parts.names, shares.tolist(), strict=True)))
+
+
 @torch.no_grad()
 def attribute(model: Transformer, tokens: Input) -> Parts:
     """The logits of a run, by the embedding, the positions, every head and every MLP."""
     if model.config.skip != "residual" or model.config.head:
-        raise InputError(
-            "without residual connections, or behind a hidden layer, logits are no sum of what parts put in"
-        )
+        raise InputError("instruments.no_sum_of_parts")
     hooks = [name for name in model.hook_names if name.endswith(("hook_embed", "hook_pos_embed", "hook_mlp_out"))]
     hooks += [name for name in model.hook_names if name.endswith("hook_scale")]
     hooks += [name for name in model.hooks_on_request if name.endswith("hook_result")]
@@ -68,12 +112,12 @@ def attribute(model: Transformer, tokens: Input) -> Parts:
         assert isinstance(block, Block)
         if block.attn:
             results = seen[f"blocks.{i}.attn.hook_result"].unbind(2)
-            parts |= {head_name(i, h): result for h, result in enumerate(results)}
+            parts |= {f"layer {i} head {h}": result for h, result in enumerate(results)}
             parts[BIASES] = parts[BIASES] + block.attn.b_O
             if block.ln1 and block.post:
                 parts = frozen(block.ln1, seen[f"blocks.{i}.ln1.hook_scale"], parts)
         if block.mlp:
-            parts[mlp_name(i)] = seen[f"blocks.{i}.hook_mlp_out"]
+            parts[f"layer {i} MLP"] = seen[f"blocks.{i}.hook_mlp_out"]
             if block.ln2 and block.post:
                 parts = frozen(block.ln2, seen[f"blocks.{i}.ln2.hook_scale"], parts)
     if model.ln_final:
@@ -90,13 +134,3 @@ def frozen(norm: Norm, scale: Float[Tensor, "batch pos one"], parts: dict[str, R
     if norm.centred:
         through[BIASES] = through[BIASES] + norm.b
     return through
-
-
-def head_name(layer: int, head: int) -> str:
-    """As in tables."""
-    return f"layer {layer} head {head}"
-
-
-def mlp_name(layer: int) -> str:
-    """As in tables."""
-    return f"layer {layer} MLP"

@@ -3,7 +3,7 @@
 *Ablation* takes a head's or an MLP's output away: by zero, by its mean over words (at each position), or by what it
 was on another word (resample). *Patching* puts what a place held in one run (clean) into another run (corrupted): where
 that brings the clean answer back, the place holds what makes the difference. *Path patching* does so for what one part
-says to another, and nobody else.
+reads from another, and for no other reader.
 
 All runs of a grid of places go through the model together, in batches that fit in memory.
 """
@@ -31,8 +31,8 @@ Metric: TypeAlias = Callable[[Float[Tensor, "*cell word pos output"]], Float[Ten
 """From the logits of words to one number for each."""
 Words: TypeAlias = Int[Tensor, "_ _"] | Float[Tensor, "_ _ _"]
 """Tokens, or vectors in their place."""
-Told: TypeAlias = Callable[[int, int], None]
-QUIET: Final[Told] = lambda done, of: None  # noqa: E731
+Tell: TypeAlias = Callable[[int, int], None]
+QUIET: Final[Tell] = lambda done, of: None  # noqa: E731
 
 
 # -- ablation ------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ QUIET: Final[Told] = lambda done, of: None  # noqa: E731
 def instead_of(kind: str, activation: Tensor, seed: int = 0) -> Tensor:
     """What stands in the place of an activation [word, …] that is taken away."""
     if kind not in KINDS:
-        raise InputError(f"an ablation is one of {', '.join(KINDS)}; not {kind!r}")
+        raise InputError("instruments.ablation_kind", kinds=KINDS, kind=kind)
     if kind == "zero":
         return activation.new_zeros(()).expand_as(activation)
     if kind == "mean":
@@ -50,9 +50,9 @@ def instead_of(kind: str, activation: Tensor, seed: int = 0) -> Tensor:
 
 
 def others(count: int, seed: int = 0) -> Int[Tensor, " word"]:
-    """For each word another one, at random; each is somebody's other."""
+    """For each word another one, at random; each is the other of one word."""
     if count < 2:
-        raise InputError("to resample, there must be at least two words")
+        raise InputError("instruments.resample_two")
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
     return order[(order.argsort() + 1) % count]
 
@@ -118,12 +118,44 @@ def without(
 
 
 def outputs_of(model: Transformer) -> list[Site]:
-    """What every head reads, and what every MLP says: the parts that one ablates."""
+    """What every head reads, and the output of every MLP: the parts that one ablates."""
     sites = []
     for i, shape in enumerate(model.config.blocks):
         sites += [Site(f"blocks.{i}.attn.hook_z", head) for head in range(shape.heads)]
         sites += [Site(f"blocks.{i}.hook_mlp_out")] * bool(shape.mlp)
     return sites
+
+
+@dataclass(frozen=True)
+class Ablated:
+    """The part of the answers that change without each head of a layer, and without its MLP, if it has one."""
+
+    layer: int
+    heads: list[float]
+    mlp: float | None
+
+
+def ablations(
+    model: Transformer,
+    batches: Sequence[Words],
+    kind: str = "mean",
+    seed: int = 0,
+    asked: Sequence[Bool[Tensor, "_ _"]] | None = None,
+    tell: Tell = QUIET,
+) -> list[Ablated]:
+    """Every head and every MLP taken away in turn."""
+    parts, changed = outputs_of(model), dict[Site, float]()
+    for number, site in enumerate(parts, start=1):
+        changed[site] = changed_without(model, batches, site, kind, seed, asked)
+        tell(number, len(parts))
+    return [
+        Ablated(
+            layer=i,
+            heads=[changed[Site(f"blocks.{i}.attn.hook_z", head)] for head in range(shape.heads)],
+            mlp=changed.get(Site(f"blocks.{i}.hook_mlp_out")),
+        )
+        for i, shape in enumerate(model.config.blocks)
+    ]
 
 
 # -- patching ------------------------------------------------------------------------------------------
@@ -144,7 +176,7 @@ def patch(
     clean: Words,
     cells: Sequence[Sequence[Place]],
     metric: Metric,
-    tell: Told = QUIET,
+    tell: Tell = QUIET,
 ) -> Float[Tensor, "cell word"]:
     """The metric of corrupted runs in which the places of one cell hold what they hold in the clean run."""
     _refuse_unlike(corrupted, clean)
@@ -152,7 +184,7 @@ def patch(
     sites = {check(model, place.site) for cell in cells for place in cell}
     for place in (place for cell in cells for place in cell):
         if not 0 <= place.position < length:
-            raise InputError(f"position {place.position} is not one of 0 … {length - 1}")
+            raise InputError("instruments.no_position", position=place.position, last=length - 1)
     there = model.trace(clean, sorted({site.hook for site in sites}))
     entering = model.trace(corrupted, lambda name: name.endswith("hook_resid_pre"))
     at_once, measured = max(1, rows_at_once(model, length) // words), dict[int, Tensor]()
@@ -168,20 +200,19 @@ def patch(
 
 def _refuse_unlike(corrupted: Words, clean: Words) -> None:
     if corrupted.shape[:2] != clean.shape[:2]:
-        raise InputError(
-            f"each corrupted word goes with a clean one of its length: these are {list(corrupted.shape[:2])} and "
-            f"{list(clean.shape[:2])} [words, tokens]"
-        )
+        shapes = {"corrupted": str(list(corrupted.shape[:2])), "clean": str(list(clean.shape[:2]))}
+        raise InputError("instruments.unlike_words", **shapes)
 
 
 def _measured(metric: Metric, logits: Float[Tensor, "cell word pos output"]) -> Float[Tensor, "cell word"]:
-    """What a metric says, if it says one number for each word."""
+    """The numbers of a metric, which must be one for each word."""
     try:
         numbers = metric(logits)
     except (RuntimeError, IndexError) as error:
-        raise InputError(f"the metric cannot take logits {list(logits.shape)}: {error}") from None
+        raise InputError("instruments.metric_fails", logits=str(list(logits.shape)), why=str(error)) from None
     if numbers.shape != logits.shape[:2]:
-        raise InputError(f"the metric gave {list(numbers.shape)} for logits {list(logits.shape)}: one for each word")
+        given = {"numbers": str(list(numbers.shape)), "logits": str(list(logits.shape))}
+        raise InputError("instruments.metric_shape", **given)
     return numbers
 
 
@@ -225,7 +256,7 @@ def grid(sites: Sequence[Site], length: int) -> list[list[Place]]:
 def path_patch(
     model: Transformer, corrupted: Words, clean: Words, wires: Sequence[Wire], metric: Metric
 ) -> Float[Tensor, " word"]:
-    """The metric of corrupted runs in which, over these wires alone, readers read what writers say in the clean run."""
+    """The metric of corrupted runs in which these wires alone carry what their writers write in the clean run."""
     return path_patches(model, corrupted, clean, [wires], metric)[0]
 
 
@@ -236,19 +267,19 @@ def path_patches(
     clean: Words,
     cells: Sequence[Sequence[Wire]],
     metric: Metric,
-    tell: Told = QUIET,
+    tell: Tell = QUIET,
 ) -> Float[Tensor, "cell word"]:
     """The same for many cells of wires, each alone; all of them go through the model together."""
     _refuse_unlike(corrupted, clean)
     wiring, words = Wiring(model), len(clean)
-    at_once, said = max(1, wiring.rows_at_once(clean.shape[1]) // words), wiring.terms(clean)
+    at_once, terms = max(1, wiring.rows_at_once(clean.shape[1]) // words), wiring.terms(clean)
     measured: list[Tensor] = []
     for some in (cells[i : i + at_once] for i in range(0, len(cells), at_once)):
         cut = torch.stack([wiring.cut(wires) for wires in some]).repeat_interleave(words, dim=0)
-        logits = wiring.run(_tiled(corrupted, len(some)), cut, said.repeat(1, len(some), 1, 1))
+        logits = wiring.run(_tiled(corrupted, len(some)), cut, terms.repeat(1, len(some), 1, 1))
         measured += _measured(metric, logits.view(len(some), words, *logits.shape[1:]))
         tell(len(measured), len(cells))
-    return torch.stack(measured) if measured else said.new_zeros(0, words)
+    return torch.stack(measured) if measured else terms.new_zeros(0, words)
 
 
 # -- what is measured ----------------------------------------------------------------------------------
@@ -283,5 +314,5 @@ def restored(
     """The part of the way from the corrupted to the clean run that patching goes: 0 nothing, 1 all of it."""
     way: Tensor = (clean - corrupted).mean()
     if not way.abs() > 1e-9:
-        raise InputError("the clean and the corrupted words have the same answers: there is nothing to restore")
+        raise InputError("instruments.nothing_to_restore")
     return (patched - corrupted).mean(-1) / way

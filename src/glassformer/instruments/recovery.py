@@ -2,13 +2,13 @@
 
 The probe is a least-squares classifier, learned from one half of the vectors and tested on the other. The control for
 tokens is the same probe on labels that were shuffled, where there is nothing to find; that for places, as tokens have
-their usual places, is to say the most frequent place of the token. A probe that is no better has found nothing.
+their usual places, is to answer the most frequent place of the token. A probe that is no better has found nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer
@@ -24,7 +24,7 @@ RIDGE: Final = 1e-3
 
 @dataclass(frozen=True)
 class Recovery:
-    """The part of vectors of one layer whose token, and whose place, is told right."""
+    """The part of vectors of one layer whose token, and whose place, is recovered."""
 
     layer: str
     token_nearest: float
@@ -34,25 +34,21 @@ class Recovery:
     place_probe: float
     place_control: float
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
-
 
 def recovery(sample: Sample, seed: int = 0) -> list[Recovery]:
     """What can be recovered from each layer."""
     rng = np.random.default_rng(seed)
     tokens, places = sample.labels, sample.places
     if len(tokens) < 4:
-        raise InputError("four vectors are the least of which one half can teach and the other test")
+        raise InputError("instruments.four_vectors")
     half = rng.permutation(len(tokens)) % 2 == 0
     shuffled = rng.permutation(tokens)
     usual = usual_place(tokens, places, half)
-    found = []
+    recovered = []
     for layer, vectors in sample.vectors.items():
         refuse_infinite(vectors)
         near = nearest(vectors)
-        found.append(
+        recovered.append(
             Recovery(
                 layer,
                 float((tokens[near] == tokens).mean()),
@@ -63,7 +59,7 @@ def recovery(sample: Sample, seed: int = 0) -> list[Recovery]:
                 usual,
             )
         )
-    return found
+    return recovered
 
 
 def usual_place(
@@ -99,5 +95,5 @@ def probe(
     scatter[np.diag_indices(len(scatter) - 1)] += RIDGE * np.trace(scatter[:-1, :-1]) / max(1, len(scatter) - 1) + 1e-12
     sums = np.zeros((x.shape[1], len(kinds)))
     np.add.at(sums.T, numbers.ravel()[half], known)
-    said = (asked @ np.linalg.solve(scatter, sums)).argmax(axis=1)
-    return float((said == numbers.ravel()[~half]).mean())
+    answers = (asked @ np.linalg.solve(scatter, sums)).argmax(axis=1)
+    return float((answers == numbers.ravel()[~half]).mean())

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from glassformer.errors import InputError
+from glassformer.messages import Message
 
 LINEAR = 0.95
-"""A depth that grows like T^0.95 or faster is called linear: a finite family cannot tell T from T/log T."""
+"""A depth that grows like T^0.95 or faster is called linear: in a finite family T and T/log T look the same."""
 
 
 @dataclass(frozen=True)
@@ -23,24 +25,30 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     """Whether the family is a shortcut, like which power of T its depth grows, and why."""
 
     shortcut: bool
     growth: float
-    why: str
+    why: Message
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self) | {"why": str(self.why)}
 
 
-def judge(family: Sequence[Member]) -> Verdict:
+def judge(family: Sequence[Member]) -> Judgement:
     """Definition 1 of Liu et al.: correct at every length, with depth o(T)."""
     members = sorted(family, key=lambda member: member.length)
     if len({member.length for member in members}) < 3 or members[-1].length < 8 * members[0].length:
-        raise InputError("growth shows in at least three lengths, the longest at least 8 times the shortest")
+        raise InputError("instruments.too_few_lengths")
     lengths = sorted({member.length for member in members})
     upper = [member for member in members if member.length >= lengths[len(lengths) // 2 - 1]]
     depths = np.log([max(member.depth, 1) for member in upper])  # no layers at all are as constant as one
     growth = float(np.polyfit(np.log([member.length for member in upper]), depths, 1)[0])
     wrong = next((member for member in members if member.wrong), None)
-    said = f"wrong at {wrong.wrong:,} positions of length {wrong.length}" if wrong else "right throughout"
-    said += f"; depth grows like T^{growth:z.2f}" + ("" if growth < LINEAR else ", as the length")
-    return Verdict(wrong is None and growth < LINEAR, growth, said)
+    right = Message("instruments.right")
+    if wrong:
+        right = Message("instruments.wrong", positions=wrong.wrong, length=wrong.length)
+    id = "instruments.grows_slowly" if growth < LINEAR else "instruments.grows_as_the_length"
+    return Judgement(wrong is None and growth < LINEAR, growth, Message(id, right=right, power=growth))

@@ -1,4 +1,4 @@
-"""How alike are two sets of vectors of the same things? CCA, SVCCA, PWCCA and CKA, from one pass in constant memory.
+"""How similar are two sets of vectors of the same things? CCA, SVCCA, PWCCA and CKA, from one pass in constant memory.
 
 `Moments` accumulates means and covariances, centred and in float64, and those of two shards add up to those of both, so
 that many workers give the same number as one. All similarities are computed from them and lie between 0 and 1. They do
@@ -50,10 +50,8 @@ class Moments:
     def add(self, x: Vectors, y: Vectors) -> None:
         """See further vectors; row i of x and row i of y are of the same thing."""
         if x.ndim != 2 or y.ndim != 2 or x.shape[1] != self.x_width or y.shape[1] != self.y_width or len(x) != len(y):
-            raise InputError(
-                f"vectors are [sample, {self.x_width}] and as many [sample, {self.y_width}]; these are "
-                f"{list(x.shape)} and {list(y.shape)}"
-            )
+            given = {"x": str(list(x.shape)), "y": str(list(y.shape))}
+            raise InputError("instruments.pairs_of_vectors", x_width=self.x_width, y_width=self.y_width, **given)
         rows = min(len(x), max(1, AT_ONCE // (self.x_width + self.y_width)))
         rooms = np.empty((rows, self.x_width)), np.empty((rows, self.y_width))
         for i in range(0, len(x), rows or 1):
@@ -68,7 +66,7 @@ class Moments:
     def merge(self, other: Moments) -> None:
         """See what another one has seen."""
         if (self.x_width, self.y_width) != (other.x_width, other.y_width):
-            raise InputError("moments of vectors of other widths cannot be merged")
+            raise InputError("instruments.other_widths")
         self.x_scatter += other.x_scatter
         self.y_scatter += other.y_scatter
         self.scatter += other.scatter
@@ -90,7 +88,7 @@ class Moments:
 
     @property
     def needed(self) -> int:
-        """How many vectors are enough to tell: with fewer, chance alone makes them correlate."""
+        """How many vectors are enough: with fewer, chance alone makes them correlate."""
         return ENOUGH * max(self.x_width, self.y_width)
 
     @property
@@ -140,13 +138,13 @@ class Canonical(NamedTuple):
 
 @dataclass(frozen=True)
 class Similarity:
-    """All that moments tell about how alike x and y are."""
+    """All similarities of x and y that follow from moments."""
 
     moments: Moments
 
     def __post_init__(self) -> None:
         if self.moments.count < 2:
-            raise InputError("two vectors are the least that can vary together")
+            raise InputError("instruments.two_vectors")
 
     @cached_property
     def x_canonical(self) -> Canonical:
@@ -196,7 +194,7 @@ class Similarity:
         means = self.moments.x_mean
         x, y = whitened(self.moments.xx), whitened(self.moments.yy)
         if len(x.variances) < len(means) or len(y.variances) < len(means):
-            raise InputError("the widely used code fails where x is wider than y, or does not span its dimensions")
+            raise InputError("instruments.published_fails")
         left, correlations, _ = np.linalg.svd(_inverse_root(x) @ self.moments.xy @ _inverse_root(y))
         along, shift = left.T @ self.moments.xx, np.outer(means, means)
         basis = np.linalg.cholesky(along @ left + shift)

@@ -9,6 +9,7 @@ from typing import Final
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.messages import Message
 from glassformer.nn import Transformer
 from glassformer.nn.trace import HookPoint, unknown_hook
 
@@ -37,7 +38,7 @@ class Site:
         """The site that is written so."""
         parts = re.fullmatch(r"([\w.]+)(?:\[(\d+)\])?", text)
         if not parts:
-            raise InputError(f"{text!r} is no activation: write its name, and [0] for head 0 behind it")
+            raise InputError("instruments.not_a_site", text=text)
         return cls(parts[1], None if parts[2] is None else int(parts[2]))
 
     def of(self, activation: Tensor) -> Tensor:
@@ -51,23 +52,43 @@ def check(model: Transformer, site: Site) -> Site:
     if site.hook not in names:
         raise InputError(unknown_hook(site.hook, names))
     if site.hook.endswith(("hook_attn_scores", "hook_pattern")):
-        raise InputError(f"{site.hook} has two positions, query and key: take hook_q, hook_k or hook_z instead")
+        raise InputError("instruments.two_positions", hook=site.hook)
     by_head = any(site.hook.endswith(f".hook_{name}") for name in BY_HEAD)
     heads = model.config.blocks[HookPoint(site.hook).layer()].heads if by_head else 0
     if site.head is not None and not 0 <= site.head < heads:
-        raise InputError(f"{site.hook} has no head {site.head}; it has {heads or 'none'}")
+        if not heads:
+            raise InputError("instruments.has_no_heads", hook=site.hook, head=site.head)
+        raise InputError("instruments.no_head", hook=site.hook, head=site.head, heads=heads)
     return site
 
 
+def at_layers(model: Transformer, hook: str) -> list[tuple[int | None, Site]]:
+    """A hook of one layer, of every layer that has it, or of none (hook_embed), as sites with their layers."""
+    there = {*model.hook_names, *model.hooks_on_request}
+    if in_layer := re.match(r"blocks\.(\d+)\.", hook):
+        return [(int(in_layer[1]), check(model, Site.parse(hook)))]
+    if Site.parse(hook).hook in there:
+        return [(None, Site.parse(hook))]
+    every = [(i, Site.parse(f"blocks.{i}.{hook}")) for i in range(len(model.blocks))]
+    if not any(site.hook in there for _, site in every):
+        raise InputError(unknown_hook(hook, {re.sub(r"blocks\.\d+\.", "", name) for name in there}))
+    return [(i, site) for i, site in every if site.hook in there]
+
+
+def within(number: int, count: int, what: str) -> int:
+    """A number from 0, or from the end if it is negative; what it numbers is the id of a message."""
+    if not -count <= number < count:
+        raise InputError("instruments.not_one_of", what=Message(what), number=number, last=count - 1, count=count)
+    return number % count
+
+
 def rows_at_once(model: Transformer, length: int) -> int:
-    """How many words of a length go through a model together; if not even one does, say so."""
+    """How many words of a length go through a model together; a length of which not even one fits is refused."""
     width = model.config.width
     sizes = [max(width * shape.heads, sum(shape.mlp), shape.heads * length) for shape in model.config.blocks]
     numbers = length * max(width, model.config.outputs, *sizes)
     if numbers > MOST_NUMBERS:
-        raise InputError(
-            f"one word of {length:,} tokens needs some {numbers * 4 / 2**30:.0f} GiB for a single activation of this "
-            f"model; the limit is {MOST_NUMBERS * 4 // 2**30} GiB: take shorter words"
-        )
+        needed, limit = numbers * 4 / 2**30, MOST_NUMBERS * 4 // 2**30
+        raise InputError("instruments.word_too_large", length=length, needed=needed, limit=limit)
     busy = min(TOKENS_AT_ONCE // length, 16 * NUMBERS_AT_ONCE // numbers)
     return max(1, busy, NUMBERS_AT_ONCE // numbers)

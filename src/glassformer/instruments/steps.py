@@ -1,15 +1,15 @@
 """One forward pass, followed at one position through one layer, number by number.
 
 Whom the token is near (dot products of embeddings); for each head the scores of query and keys before and after the
-mask, the pattern, and what every value adds to the update; the units of the MLP and what they add; what would be said
-after this layer; and at the end logits, and probabilities at a temperature.
+mask, the pattern, and what every value adds to the update; the units of the MLP and what they add; what would be
+answered after this layer; and at the end logits, and probabilities at a temperature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import torch
 from jaxtyping import Float
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError, finite_number
 from glassformer.instruments.lens import logit_lens
-from glassformer.instruments.sites import rows_at_once
+from glassformer.instruments.sites import rows_at_once, within
 from glassformer.nn import Transformer
 from glassformer.nn.attention import Attention
 from glassformer.nn.trace import Trace
@@ -39,7 +39,7 @@ class Named:
 class KeySeen:
     """One key as a head sees it from the query: score before the mask and after it (None: masked), and weight.
 
-    ALiBi's bias, which no query or key says, is in the score after the mask.
+    ALiBi's bias, which comes from no query or key, is in the score after the mask.
 
     `length` is how long the vector is that its value adds; `share` how much of the head's update that is, along it:
     shares sum to 1, and what points against the update is negative.
@@ -99,10 +99,6 @@ class Step:
     logits: list[Named]
     probabilities: list[Named]
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
-
 
 @torch.no_grad()
 def follow(
@@ -117,8 +113,8 @@ def follow(
     """One word (a batch of one), with the names of tokens and answers."""
     length, layers = tokens.shape[1], len(model.config.blocks)
     if tokens.shape[0] != 1:
-        raise InputError(f"a step is of one word; these are {tokens.shape[0]}")
-    position, layer = within(position, length, "position"), within(layer, layers, "layer")
+        raise InputError("instruments.one_word", words=tokens.shape[0])
+    position, layer = within(position, length, "instruments.position"), within(layer, layers, "instruments.layer")
     rows_at_once(model, length)
     trace, block = model.trace(tokens), model.blocks[layer]
     assert isinstance(block, Block)
@@ -140,8 +136,8 @@ def follow(
 
 
 def at_temperature(logits: Float[Tensor, "*any output"], temperature: float) -> Float[Tensor, "*any output"]:
-    """Softmax of logits / temperature: towards 0 the largest takes all (at 0 it has), large ones make all alike."""
-    if finite_number(temperature, "the temperature", least=0) == 0:
+    """Softmax of logits / temperature: towards 0 the largest takes all (at 0 it has), large ones make all equal."""
+    if finite_number(temperature, "instruments.temperature", least=0) == 0:
         largest = (logits == logits.amax(-1, keepdim=True)).to(logits.dtype)
         return largest / largest.sum(-1, keepdim=True)
     below = (logits - logits.amax(-1, keepdim=True)).double()  # in which a small temperature is not 0
@@ -157,13 +153,6 @@ def most(values: Float[Tensor, " name"], names: Sequence[str], count: int = NEIG
     """The largest of some values, by name."""
     order = values.argsort(descending=True, stable=True)[:count].tolist()
     return [Named(names[i], values[i].item()) for i in order]
-
-
-def within(number: int, count: int, what: str) -> int:
-    """A number from 0, or from the end if it is negative."""
-    if not -count <= number < count:
-        raise InputError(f"{what} {number} is not one of 0 … {count - 1} (or −1 … −{count} from the end)")
-    return number % count
 
 
 def _at(trace: Trace, name: str, position: int) -> Tensor:

@@ -3,12 +3,12 @@
 The stream is a sum. The embedding, the positions, every head and every MLP write a term of it; the query, key and value
 of every head, every MLP and the logits read it. So there is a wire from each writer to each later reader, and to cut it
 is to let that reader, and no other, see the sum with another term in the place of the writer's: nothing, what the
-writer says on average, or what it said on another input. All else then follows from what the reader now reads.
+writer writes on average, or what it wrote on another input. All else then follows from what the reader now reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -45,14 +45,9 @@ class Wiring:
 
     def __init__(self, model: Transformer) -> None:
         if not model.config.sums:
-            raise InputError(
-                "this model normalises the stream itself, behind each part, or does not just add to it: what is read "
-                "is no sum of what was written, so there are no wires to cut"
-            )
+            raise InputError("instruments.no_sum_no_wires")
         if not model.blocks:
-            raise InputError(
-                "this model has no layers: tokens go straight to the answers, and there are no wires to cut"
-            )
+            raise InputError("instruments.no_layers_no_wires")
         self.model = model
         self.writers: list[Site] = [Site("hook_embed")] + [Site("hook_pos_embed")] * bool(model.pos_embed)
         self.readers: list[Site] = []
@@ -88,28 +83,32 @@ class Wiring:
             self._refuse_unknown(wire.writer, wire.reader)
             writer, reader = self.writers.index(wire.writer), self.readers.index(wire.reader)
             if writer >= self.known_to[reader]:
-                raise InputError(f"{wire.reader} reads before {wire.writer} writes")
+                raise InputError("instruments.reads_before", reader=str(wire.reader), writer=str(wire.writer))
             chosen[writer, reader] = True
         return chosen
 
     def between(self, writer: Site | None = None, reader: Site | None = None) -> list[Wire]:
         """The wires from a writer to a reader; from all, or to all, where none is named."""
         self._refuse_unknown(writer, reader)
-        found = [w for w in self.wires if writer in (None, w.writer) and reader in (None, w.reader)]
-        if not found:
-            raise InputError(f"{reader or 'nobody'} reads before {writer} writes")
-        return found
+        wires = [wire for wire in self.wires if writer in (None, wire.writer) and reader in (None, wire.reader)]
+        if not wires and reader:
+            raise InputError("instruments.reads_before", reader=str(reader), writer=str(writer))
+        if not wires:
+            raise InputError("instruments.nothing_reads", writer=str(writer))
+        return wires
 
     def _refuse_unknown(self, writer: Site | None, reader: Site | None) -> None:
-        for site, those, kind in ((writer, self.writers, "writes"), (reader, self.readers, "reads")):
+        for site, those, id in (
+            (writer, self.writers, "instruments.not_a_writer"),
+            (reader, self.readers, "instruments.not_a_reader"),
+        ):
             if site is not None and site not in those:
-                near = nearest(str(site), map(str, those))
-                raise InputError(f"{site} is nothing that {kind}; near it are {', '.join(near)}")
+                raise InputError(id, site=str(site), near=nearest(str(site), map(str, those)))
 
     def rows_at_once(self, length: int) -> int:
-        """How many words of a length go through the model together: what all writers say of them must fit, too."""
-        said = len(self.writers) * length * self.model.config.width
-        return max(1, min(sites.rows_at_once(self.model, length), 16 * sites.NUMBERS_AT_ONCE // said))
+        """How many words of a length go through the model together: the terms of all writers must fit, too."""
+        numbers = len(self.writers) * length * self.model.config.width
+        return max(1, min(sites.rows_at_once(self.model, length), 16 * sites.NUMBERS_AT_ONCE // numbers))
 
     @torch.no_grad()
     def terms(self, tokens: Input) -> Terms:
@@ -122,7 +121,7 @@ class Wiring:
             parts.append(torch.stack([site.of(seen[site.hook]) for site in self.writers]))
         return torch.cat(parts, dim=1)
 
-    def silence(self, tokens: Input) -> Terms:
+    def zeros(self, tokens: Input) -> Terms:
         """Nothing, in the place of what every writer writes; it takes no room."""
         nothing = torch.zeros((), dtype=self.model.embed.W_E.dtype)
         return nothing.expand(len(self.writers), *tokens.shape[:2], self.model.config.width)
@@ -134,29 +133,34 @@ class Wiring:
 
     def hooks(self, cut: Cut, instead: Terms) -> list[Hook]:
         """The same as hooks, to go with others."""
-        terms: dict[Site, Tensor] = {}
-        touched = cut.any(dim=0)
-        needed = {site.hook for site, used in zip(self.writers, touched.any(dim=1), strict=True) if used}
-        changed = {site.hook for site, used in zip(self.readers, touched.any(dim=0), strict=True) if used}
+        rows: dict[int, dict[int, Tensor]] = {}
+        for w, r in torch.nonzero(cut.any(dim=0)).tolist():
+            rows.setdefault(r, {})[w] = torch.nonzero(cut[:, w, r]).flatten()
+        rewired = _Rewired(self, rows, instead)
+        written = {self.writers[w].hook for w in rewired.writers}
+        read = {self.readers[r].hook for r in rows}
+        return [*((name, rewired.keep) for name in written), *((name, rewired.rewire) for name in read)]
 
-        def note(written: Tensor, hook: HookPoint) -> None:
-            for site in self.writers:
-                if site.hook == hook.name:
-                    terms[site] = site.of(written)
 
-        def rewire(read: Tensor, hook: HookPoint) -> None:
-            for r, site in enumerate(self.readers):
-                if site.hook == hook.name:
-                    site.of(read).sub_(self._difference(cut[:, :, r], terms, instead))
+class _Rewired:
+    """One run in which readers read other terms: for each reader and writer of a cut wire, in these rows."""
 
-        return [*((name, note) for name in needed), *((name, rewire) for name in changed)]
+    def __init__(self, wiring: Wiring, rows: Mapping[int, Mapping[int, Tensor]], instead: Terms) -> None:
+        self.wiring, self.rows, self.instead = wiring, rows, instead
+        self.writers = {writer for of_reader in rows.values() for writer in of_reader}
+        self.written: dict[int, Tensor] = {}
 
-    def _difference(
-        self, cut: Bool[Tensor, "batch writer"], terms: dict[Site, Tensor], instead: Terms
-    ) -> Tensor | float:
-        """What the writers of cut wires wrote, less what is to be read instead."""
-        total: Tensor | float = 0.0
-        for w in torch.nonzero(cut.any(dim=0)).flatten().tolist():
-            rows = cut[:, w, None, None]
-            total = total + (terms[self.writers[w]] - instead[w]) * rows
-        return total
+    def keep(self, written: Tensor, hook: HookPoint) -> None:
+        """The terms that are written here, for those who read them later."""
+        for w in self.writers:
+            if (site := self.wiring.writers[w]).hook == hook.name:
+                self.written[w] = site.of(written)
+
+    def rewire(self, read: Tensor, hook: HookPoint) -> None:
+        """In the sums that are read here, what is read instead takes the place of what was written."""
+        for r, of_reader in self.rows.items():
+            if (site := self.wiring.readers[r]).hook == hook.name:
+                change = torch.zeros_like(own := site.of(read))
+                for w, rows in of_reader.items():
+                    change[rows] += self.written[w][rows] - self.instead[w][rows]
+                own.sub_(change)

@@ -1,5 +1,1 @@
 """In and out of everybody else's tools: their models as the one Transformer, and ours as theirs."""
-
-from glassformer.interop.weights import load
-
-__all__ = ["load"]

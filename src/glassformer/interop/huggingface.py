@@ -1,26 +1,36 @@
-"""Models that Hugging Face's transformers saved in a folder on this machine, as readers of text.
+"""What Hugging Face's transformers opens: models, tokenisers and settings of a folder, or by a name on the hub.
 
-Nothing is looked for elsewhere, and nothing in the folder is executed: weights are safetensors, and models that bring
-their own code are refused. The vectors are transformers' own `hidden_states`; many models put a norm on the last.
+Nothing in a folder is executed: weights are safetensors, and models that bring their own code are refused. As a reader
+of text a model gives transformers' own `hidden_states`; many models put a norm on the last.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
 from glassformer.errors import InputError
-from glassformer.instruments.layers import Layers, Tokens
-from glassformer.instruments.reading import Reader
-from glassformer.nn import files
+from glassformer.instruments.layers import Layers, Tokens, layers_of
+from glassformer.instruments.reader import Reader
+from glassformer.nn import Transformer, files
 
 TOKENISERS: Final = ("tokenizer*.json", "vocab.*", "*.model", "tekken.json", "*.tiktoken")
 """The files of which a tokeniser has one at least; without, transformers would make one up that knows nothing."""
 LONGEST: Final = 512
-"""Tokens of a sentence, of a model that says no limit, or none to be taken seriously."""
+"""Tokens of a sentence, for a model without a limit, or with an absurd one."""
+OURS: Final = "glassformer"
+"""The kind of model that `export` writes; its modelling file is not needed here."""
+WITH_LOGITS: Final = {
+    "gpt2": "AutoModelForCausalLM",
+    "llama": "AutoModelForCausalLM",
+    "gpt_neox": "AutoModelForCausalLM",
+    "bert": "AutoModelForMaskedLM",
+}
+"""The kinds of models that can become the one Transformer, and what opens them with what makes their logits."""
 
 
 def is_model(folder: Path) -> bool:
@@ -28,28 +38,35 @@ def is_model(folder: Path) -> bool:
     config = folder / "config.json"
     if not config.is_file():
         return False
-    told = files.read_json(config)
-    return isinstance(told, dict) and "model_type" in told
+    settings = files.read_json(config)
+    return isinstance(settings, dict) and "model_type" in settings
 
 
-def reader(folder: Path) -> Reader:
-    """The model in a folder, with its tokeniser; of an encoder and a decoder the encoder."""
-    refuse_code(folder)
-    words = tokeniser(folder)
-    model = opened(folder)
+def settings(source: Path | str) -> dict[str, Any]:
+    """The config of a model, as plain values."""
+    if isinstance(source, Path):
+        return dict(files.read_json(source / "config.json"))
+    return dict(imported().AutoConfig.from_pretrained(source, trust_remote_code=False).to_dict())
+
+
+def reader(source: Path | str, of_ours: Callable[[], Transformer]) -> Reader:
+    """A model with its tokeniser as one that reads text; of an encoder and a decoder the encoder."""
+    words = tokeniser(source)
+    if settings(source)["model_type"] == OURS:
+        model = of_ours()
+        run, rows, longest = layers_of(model).run, model.config.vocab, model.config.context
+    else:
+        theirs = opened(source)
+        run, rows, longest = _hidden_states(theirs), theirs.get_input_embeddings().num_embeddings, most(theirs, words)
     vocab = words.get_vocab()
-    rows = model.get_input_embeddings().num_embeddings
     text = {token for token in vocab.values() if token < rows} - set(words.all_special_ids)
     if not text:
-        raise InputError(f"the tokeniser in {folder} knows no token that stands for text")
+        raise InputError("interop.no_text_token", place=str(source))
 
-    def run(tokens: Tokens) -> list[torch.Tensor]:
+    def run_known(tokens: Tokens) -> list[torch.Tensor]:
         if int(tokens.max()) >= rows:
-            raise InputError(
-                f"the tokeniser in {folder} has {max(vocab.values()) + 1:,} tokens and the model vectors for {rows:,}: "
-                "save a tokeniser and a model that belong together"
-            )
-        return list(model(input_ids=tokens, output_hidden_states=True, return_dict=True).hidden_states)
+            raise InputError("interop.more_tokens", place=str(source), tokens=max(vocab.values()) + 1, rows=rows)
+        return run(tokens)
 
     def encode(sentences: list[str], longest: int) -> list[list[int]]:
         ids: list[list[int]] = words(sentences, truncation=True, max_length=longest)["input_ids"]
@@ -57,57 +74,88 @@ def reader(folder: Path) -> Reader:
 
     try:
         with torch.no_grad():
-            vectors = run(torch.tensor([[min(text)] * 2]))
-    except Exception as error:  # whatever a model of any kind says to tokens alone
-        raise InputError(f"{folder} does not read tokens alone: {first_line(error)}") from None
+            vectors = run_known(torch.tensor([[min(text)] * 2]))
+    except Exception as error:  # of a model of any kind that does not take tokens alone
+        raise InputError("interop.not_tokens_alone", place=str(source), why=first_line(error)) from None
     if len({each.shape for each in vectors}) > 1:
-        raise InputError(f"the layers of {folder} have vectors of other numbers or widths, which is not known here")
+        raise InputError("interop.uneven_layers", place=str(source))
+    every = max(rows, *(token + 1 for token in vocab.values()))
     return Reader(
-        name=folder.name,
-        layers=Layers(("embedding", *(str(i) for i in range(1, len(vectors)))), run),
+        name=Path(source).name,
+        layers=Layers(("embedding", *(str(i) for i in range(1, len(vectors)))), run_known),
         encode=encode,
-        longest=longest(model, words),
-        vocab=max(rows, *vocab.values()) + 1,
-        special=frozenset(range(max(rows, *vocab.values()) + 1)) - text,
-        tokeniser=told(words),
+        longest=longest,
+        vocab=every,
+        special=frozenset(range(every)) - text,
+        tokeniser=identity(words),
     )
 
 
-def tokeniser(folder: Path) -> Any:
+def _hidden_states(model: Any) -> Callable[[Tokens], list[torch.Tensor]]:
+    return lambda tokens: list(model(input_ids=tokens, output_hidden_states=True, return_dict=True).hidden_states)
+
+
+def tokeniser(source: Path | str) -> Any:
     """The tokeniser beside a model."""
-    if not any(found for pattern in TOKENISERS for found in folder.glob(pattern)):
-        raise InputError(f"{folder} holds no tokeniser: save it beside the model")
+    if isinstance(source, Path) and not any(found for pattern in TOKENISERS for found in source.glob(pattern)):
+        raise InputError("interop.no_tokeniser", place=str(source))
     try:
-        return imported().AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # whatever the library says of files that it cannot read
-        raise InputError(f"{folder}: transformers cannot open its tokeniser: {first_line(error)}") from None
+        return imported().AutoTokenizer.from_pretrained(**_given(source))
+    except Exception as error:  # the library's, of any kind, for files that it cannot read
+        raise InputError("interop.bad_tokeniser", place=str(source), why=first_line(error)) from None
 
 
 def refuse_code(folder: Path) -> None:
-    """Models that bring their own code are not opened."""
+    """Models that bring their own code are not opened, but for ours, whose code is here."""
     for file in (folder / "config.json", folder / "tokenizer_config.json"):
-        if file.is_file() and "auto_map" in files.read_json(file):
-            raise InputError(f"{folder} brings its own code, which is not executed here ({file.name}: auto_map)")
+        values = files.read_json(file) if file.is_file() else {}
+        if "auto_map" in values and values.get("model_type") != OURS:
+            raise InputError("interop.own_code", folder=str(folder), file=file.name)
 
 
-def opened(folder: Path) -> Any:
-    """The model; one of which some weights are missing is none."""
+def opened(source: Path | str, with_logits: bool = False) -> Any:
+    """A model as transformers opens it, with what makes its logits or without; one that lacks weights is none."""
     transformers = imported()
+    if isinstance(source, Path):
+        refuse_code(source)
     try:
-        given = {"pretrained_model_name_or_path": str(folder), "local_files_only": True, "trust_remote_code": False}
-        model, loading = transformers.AutoModel.from_pretrained(
-            **given, use_safetensors=True, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+        kind = transformers.AutoConfig.from_pretrained(**_given(source)).model_type
+        auto = getattr(transformers, WITH_LOGITS[known(kind)] if with_logits else "AutoModel")
+        model, loading = auto.from_pretrained(
+            **_given(source),
+            use_safetensors=True,
+            dtype="auto" if with_logits else torch.float32,
+            attn_implementation="eager",
+            output_loading_info=True,
         )
-    except Exception as error:  # the library's, those of safetensors and of tokenisers, and of odd configurations
-        raise InputError(f"{folder}: transformers cannot open it: {first_line(error)}") from None
+    except InputError:
+        raise
+    except Exception as error:  # the library's, those of safetensors, of odd configurations, of no network
+        id = "interop.cannot_open" if isinstance(source, Path) else "interop.not_on_the_hub"
+        raise InputError(id, place=str(source), why=first_line(error)) from None
     both = bool(model.config.is_encoder_decoder)
     missing = sorted(key for key in loading["missing_keys"] if "pooler" not in key and not (both and "decoder" in key))
     if missing:
-        raise InputError(f"{folder} does not hold all weights of its model: {missing[0]} is missing")
+        id = "interop.logits_missing" if with_logits else "interop.weights_missing"
+        raise InputError(id, place=str(source), weights=missing[0])
+    model = model.float() if model.dtype in (torch.float16, torch.bfloat16) else model
     return (model.get_encoder() if both else model).eval()
 
 
-def longest(model: Any, tokeniser: Any) -> int:
+def _given(source: Path | str) -> dict[str, Any]:
+    """What keeps the library from executing anything, and for a folder from looking elsewhere."""
+    is_here = isinstance(source, Path)
+    return {"pretrained_model_name_or_path": str(source), "local_files_only": is_here, "trust_remote_code": False}
+
+
+def known(kind: str | None) -> str:
+    """A kind of model that can become the one Transformer."""
+    if kind not in WITH_LOGITS:
+        raise InputError("interop.unknown_kind", kind=kind, known=[*WITH_LOGITS])
+    return kind
+
+
+def most(model: Any, tokeniser: Any) -> int:
     """The most tokens that a model takes."""
     places = getattr(model.config, "max_position_embeddings", None)
     padding = getattr(getattr(model, "embeddings", None), "padding_idx", None)
@@ -117,8 +165,8 @@ def longest(model: Any, tokeniser: Any) -> int:
     return min(limits, default=LONGEST)
 
 
-def told(tokeniser: Any) -> str:
-    """What tells a tokeniser from others, whatever it was last used for."""
+def identity(tokeniser: Any) -> str:
+    """Equal for equal tokenisers, whatever they were last used for."""
     if not tokeniser.is_fast:
         return str(sorted(tokeniser.get_vocab().items()))
     parts = json.loads(tokeniser.backend_tokenizer.to_str())
@@ -126,9 +174,9 @@ def told(tokeniser: Any) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says first."""
-    said = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+    """The kind of an error, and the first line of its message."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def imported() -> Any:
@@ -136,7 +184,7 @@ def imported() -> Any:
     try:
         import transformers
     except ImportError:
-        raise InputError("models of Hugging Face are opened by `transformers`: pip install 'glassformer[hf]'") from None
+        raise InputError("interop.needs_transformers") from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return transformers

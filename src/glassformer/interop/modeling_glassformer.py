@@ -4,7 +4,7 @@
 
 The weights have the names, and the logits the bits, of the model that was exported. The answer at a position is about
 that position (the state after this letter, or the next token, as it was made), so labels are not shifted. `generate`
-is for those that say the next token.
+is for those that predict the next token.
 """
 
 import itertools
@@ -28,7 +28,7 @@ ACTIVATIONS: dict[str, Any] = {
 class GlassformerConfig(PretrainedConfig):
     """Sizes and choices; `blocks` has heads, head_width, groups and mlp (hidden layers) of each block.
 
-    `next_token` tells whether answers are tokens, each the one that comes next.
+    `next_token`: whether answers are tokens, each the one that comes next.
     """
 
     model_type = "glassformer"
@@ -82,7 +82,7 @@ class Attention(nn.Module):
         self.scale = own**-0.5 if config.scaled else 1.0
 
     def forward(self, x: Tensor, seen: list[Tensor] | None) -> Tensor:
-        """What each position reads; the pattern is written down only if somebody wants it."""
+        """What each position reads; the pattern is kept only if it is asked for."""
         weights = torch.cat([self.W_Q, self.W_K, self.W_V]).permute(1, 0, 2).flatten(1)
         biases = torch.cat([self.b_Q, self.b_K, self.b_V]).flatten()
         qkv = torch.addmm(biases, x.flatten(0, 1), weights).view(*x.shape[:2], -1, self.W_Q.shape[2])
@@ -230,7 +230,7 @@ class GlassformerForCausalLM(PreTrainedModel, GenerationMixin):
         return self.unembed
 
     def generate(self, inputs: Any = None, *rest: Any, **given: Any) -> Any:
-        """Go on with a text, up to the context if nothing else is said; every token is computed from all before."""
+        """Go on with a text, up to the context if no length is given; every token is computed from all before."""
         if not self.config.next_token:
             raise ValueError(
                 "this model answers about what it has read (a state, say), and not with the token that comes next, so "
@@ -272,10 +272,10 @@ class GlassformerForCausalLM(PreTrainedModel, GenerationMixin):
         x = self.ln_final(x) if self.ln_final is not None else x
         logits: Any = self.unembed(x)
         loss: Any = F.cross_entropy(logits.flatten(0, 1), labels.flatten()) if labels is not None else None
-        told = CausalLMOutput(
+        output = CausalLMOutput(
             loss=loss,
             logits=logits,
             hidden_states=tuple(stream) if output_hidden_states else None,
             attentions=tuple(seen) if seen is not None else None,
         )
-        return told if return_dict else told.to_tuple()
+        return output if return_dict else output.to_tuple()

@@ -20,11 +20,11 @@ def check_place(out: Path, splits: Collection[str]) -> None:
     _imported("pyarrow")
     if out.suffix.lower() == ".parquet":
         if len(splits) != 1:
-            raise InputError(f"a Parquet file holds one table, and these are {', '.join(splits)}: give a folder")
+            raise InputError("interop.one_table", tables=[*splits])
     elif out.suffix:
-        raise InputError(f"a table is a file NAME.parquet or a folder; {out.name} is neither")
+        raise InputError("interop.not_a_table", name=out.name)
     elif out.exists():
-        raise InputError(f"{out} exists: choose another name, or remove it first")
+        raise InputError("interop.out_exists", out=str(out))
 
 
 def write_tables(splits: Mapping[str, Columns], out: Path) -> None:
@@ -45,7 +45,7 @@ def write_tables(splits: Mapping[str, Columns], out: Path) -> None:
             datasets.DatasetDict(made).save_to_disk(f"{place}/made")
             Path(place, "made").rename(out)
     except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror or error}") from None
+        raise InputError("common.cannot_write", path=str(out), why=error.strerror or str(error)) from None
     return None
 
 
@@ -53,4 +53,4 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise InputError(f"tables are written by `{name}`: pip install 'glassformer[hf]'") from None
+        raise InputError("interop.needs_tables", name=name) from None

@@ -3,7 +3,7 @@
 GPT-2 has norms and no bias at its logits. The stream is stored as (x, −x), whose mean is 0, and the norms get an
 epsilon so large that they divide by 2²⁰ whatever x is, and a weight that multiplies by 2²⁰ again: the identity, to
 rounding. A column that is 1 everywhere carries the bias. A model that has layer norms itself keeps them; there the
-bias goes through that of the last norm, or, if it has more answers than that can tell, through a second copy of the
+bias goes through that of the last norm, or, if there are too many answers for that, through a second copy of the
 stream, whose mean and variance are those of the first.
 """
 
@@ -16,8 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glassformer.interop.alike import alike, plain_reasons, power_of_four, refuse, refuse_if_too_large
 from glassformer.interop.huggingface import imported
+from glassformer.interop.uniform import plain_reasons, power_of_four, refuse, refuse_if_too_large, uniform_blocks
+from glassformer.messages import Message, verbatim
 from glassformer.nn import BlockShape, Transformer
 
 DIVISORS: Final = {torch.float32: 2.0**20, torch.float64: 2.0**40}
@@ -25,8 +26,9 @@ DIVISORS: Final = {torch.float32: 2.0**20, torch.float64: 2.0**40}
 NEVER: Final = -1e4
 """The logit of a token that is no answer."""
 NAMES: Final = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu"}
-UNTOLD: Final = 1e-5
+LOST: Final = 1e-5
 """How much of the bias may be lost."""
+GPT2: Final = Message("interop.a_gpt2")
 
 Placed: TypeAlias = Callable[[Tensor], Tensor]
 """How a weight that reads, or writes, a stream does so where the stream is stored otherwise."""
@@ -35,13 +37,12 @@ Placed: TypeAlias = Callable[[Tensor], Tensor]
 def gpt2(model: Transformer) -> Any:
     """A GPT2LMHeadModel with these logits, at its first outputs; tokens beyond them are never the answer."""
     config = model.config
-    reasons = ["it sees the future, and GPT-2 is causal"] * (not config.causal)
-    reasons += ["attention = hardmax, which softmax does not equal"] * (config.attention == "hardmax")
-    reasons += [f"norm = {config.norm}, {config.norm_place}"] * (
-        config.norm == "rms" or (config.norm, config.norm_place) == ("layer", "post")
-    )
-    refuse("a GPT-2", plain_reasons(config), reasons)
-    even = alike(model)
+    is_other_norm = config.norm == "rms" or (config.norm, config.norm_place) == ("layer", "post")
+    reasons = [Message("interop.not_causal")] * (not config.causal)
+    reasons += [Message("interop.hardmax")] * (config.attention == "hardmax")
+    reasons += [verbatim(f"norm = {config.norm}, {config.norm_place}")] * is_other_norm
+    refuse(GPT2, plain_reasons(config), reasons)
+    even = uniform_blocks(model)
     return _mirrored(even) if config.norm == "none" else _as_it_is(even)
 
 
@@ -102,7 +103,7 @@ def _as_it_is(even: Transformer) -> Any:
     once = _through_the_norm(even) if heads == width else None
     room = width if once else 2 * width
     if heads > room or room % own:
-        refuse("a GPT-2", (), [f"{shape.heads} heads of width {own} do not fit a stream of width {width}"])
+        refuse(GPT2, (), [Message("interop.heads_do_not_fit", heads=shape.heads, own=own, width=width)])
 
     def written(x: Tensor) -> Tensor:
         return x.repeat(*[1] * (x.dim() - 1), room // width)
@@ -140,7 +141,7 @@ def _through_the_norm(even: Transformer) -> tuple[Tensor, Tensor] | None:
     weights = even.state_dict()
     unembed, bias = weights["unembed.W_U"].double(), weights["unembed.b_U"].double()
     carried = torch.linalg.lstsq(unembed.T, bias[:, None]).solution[:, 0]
-    if float((unembed.T @ carried - bias).abs().max()) > UNTOLD:
+    if float((unembed.T @ carried - bias).abs().max()) > LOST:
         return None
     if even.config.outputs >= even.config.vocab:
         return carried.to(even.dtype), torch.zeros_like(weights["ln_final.b"])
@@ -179,7 +180,7 @@ def _made(even: Transformer, width: int, own: int, epsilon: float) -> Any:
     """An empty GPT-2 of the right sizes."""
     transformers, config = imported(), even.config
     refuse_if_too_large(len(config.blocks) * width * (4 * width + 2 * config.blocks[0].mlp[0]))
-    told = transformers.GPT2Config(
+    sizes = transformers.GPT2Config(
         vocab_size=max(config.vocab, config.outputs),
         n_positions=config.context,
         n_embd=width,
@@ -196,7 +197,7 @@ def _made(even: Transformer, width: int, own: int, epsilon: float) -> Any:
         eos_token_id=config.vocab - 1,
         dtype=str(even.dtype).removeprefix("torch."),
     )
-    return transformers.GPT2LMHeadModel(told).to(even.dtype).eval()
+    return transformers.GPT2LMHeadModel(sizes).to(even.dtype).eval()
 
 
 def _filled(made: Any, given: dict[str, Tensor], never: Tensor) -> Any:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.interop.alike import plain_reasons, refuse
+from glassformer.interop.uniform import plain_reasons, refuse
+from glassformer.messages import Message
 from glassformer.nn import Transformer
 
 MODELLING: Final = "modeling_glassformer.py"
@@ -22,9 +23,9 @@ def huggingface(
 ) -> tuple[dict[str, Any], dict[str, Tensor], str]:
     """Its config.json, its weights, and the text of the file that computes it; answers have their names."""
     config = model.config
-    refuse("the modelling file", plain_reasons(config))
+    refuse(Message("interop.modelling_file"), plain_reasons(config))
     file = Path(__file__).with_name(MODELLING)
-    told = {
+    settings = {
         "model_type": "glassformer",
         "architectures": ["GlassformerForCausalLM"],
         "auto_map": {
@@ -44,16 +45,16 @@ def huggingface(
     }
     places = model.pos_embed.W_pos if model.pos_embed else torch.zeros(config.context, config.width)
     weights = {"pos_embed.W_pos": places.detach().to(model.dtype)} | dict(model.state_dict())
-    return told, {name: value.contiguous() for name, value in weights.items()}, file.read_text()
+    return settings, {name: value.contiguous() for name, value in weights.items()}, file.read_text()
 
 
 def tokeniser(letters: Sequence[str]) -> dict[str, str]:
-    """tokenizer.json and its config: letters, or words between blanks if some have several signs, behind the start.
+    """tokenizer.json and its config: letters, or names between blanks if some have several characters, after the start.
 
-    Nothing where that would not give the letters back: blanks inside letters of several signs.
+    Nothing where that would not give the letters back: blanks inside letters of several characters.
     """
-    by_sign = all(len(letter) == 1 for letter in letters)
-    if not by_sign and any(letter.split() != [letter] for letter in letters):
+    by_character = all(len(letter) == 1 for letter in letters)
+    if not by_character and any(letter.split() != [letter] for letter in letters):
         return {}
     tokenizers = _imported()
     start = _start(letters)
@@ -61,12 +62,12 @@ def tokeniser(letters: Sequence[str]) -> dict[str, str]:
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocab))
     split = tokenizers.pre_tokenizers
     every = split.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
-    made.pre_tokenizer = every if by_sign else split.WhitespaceSplit()
+    made.pre_tokenizer = every if by_character else split.WhitespaceSplit()
     return _framed(made, start, vocab[start], {"bos_token": start})
 
 
 def tokeniser_of_text(text: str, start: int, special: Sequence[str]) -> dict[str, str]:
-    """The same of a model of text: what its tokeniser says, behind the sign that begins a sentence."""
+    """The same of a model of text: its tokeniser, with the token that begins a sentence in front."""
     named = dict(zip(("pad_token", "bos_token", "eos_token", "mask_token"), special, strict=True))
     return _framed(_imported().Tokenizer.from_str(text), special[start], start, named)
 
@@ -95,5 +96,5 @@ def _imported() -> Any:
     try:
         import tokenizers
     except ImportError:
-        raise InputError("tokenisers are written by `tokenizers`: pip install 'glassformer[hf]'") from None
+        raise InputError("interop.needs_tokenizers") from None
     return tokenizers

@@ -15,7 +15,7 @@ from glassformer.nn import Transformer
 MODEL = "model.onnx"
 
 
-class Opened(nn.Module):
+class Graph(nn.Module):
     """tokens → logits, and patterns of all layers that attend."""
 
     def __init__(self, model: Transformer, patterns: bool) -> None:
@@ -37,21 +37,21 @@ def onnx(model: Transformer, patterns: bool = False) -> bytes:
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError:
-        raise InputError("ONNX is written by onnx and onnxscript: pip install 'glassformer[onnx]'") from None
+        raise InputError("interop.needs_onnx") from None
     if model.dtype in (torch.float16, torch.bfloat16):
         model = copy.deepcopy(model).float()  # the same numbers; who reads ONNX knows half precision badly
-    opened = Opened(model.eval(), patterns)
+    graph = Graph(model.eval(), patterns)
     batch, length = torch.export.Dim("batch", min=1), torch.export.Dim("length", min=1, max=model.config.context)
     length_now = min(3, model.config.context)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # of libraries that are not there and not needed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
-            opened,
+            graph,
             (torch.zeros(2, length_now, dtype=torch.int64),),
             dynamo=True,
             input_names=["tokens"],
-            output_names=["logits", *opened.wanted],
+            output_names=["logits", *graph.wanted],
             dynamic_shapes=({0: batch, 1: length},),
             verbose=False,
         )

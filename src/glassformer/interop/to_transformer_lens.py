@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.interop.alike import alike, plain_reasons, power_of_four, refuse
+from glassformer.interop.uniform import plain_reasons, power_of_four, refuse, uniform_blocks
+from glassformer.messages import Message, verbatim
 from glassformer.nn import Transformer
 
 CONFIG, WEIGHTS = "transformer_lens.json", "model.safetensors"
@@ -29,16 +30,16 @@ NORMS: Final = {"none": None, "layer": "LN", "rms": "RMS"}
 def transformer_lens(model: Transformer) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The config, as plain values, and the state dict."""
     config = model.config
-    reasons = ["attention = hardmax, which softmax does not equal"] * (config.attention == "hardmax")
-    reasons += ["norms behind the sublayers"] * (config.norm != "none" and config.norm_place == "post")
-    refuse("TransformerLens", plain_reasons(config), reasons)
+    reasons = [Message("interop.hardmax")] * (config.attention == "hardmax")
+    reasons += [Message("interop.post_norm")] * (config.norm != "none" and config.norm_place == "post")
+    refuse(verbatim("TransformerLens"), plain_reasons(config), reasons)
     widest = max((shape.head_width for shape in config.blocks), default=1)
-    even = alike(model, head_width=power_of_four(widest))
+    even = uniform_blocks(model, head_width=power_of_four(widest))
     shape, weights = even.config.blocks[0], even.state_dict()
     for name in weights:
         if name.endswith(("W_Q", "b_Q")):
             weights[name] = weights[name] * shape.head_width**0.5
-    told = {
+    settings = {
         "n_layers": len(even.config.blocks),
         "d_model": even.config.width,
         "n_ctx": config.context,
@@ -54,23 +55,23 @@ def transformer_lens(model: Transformer) -> tuple[dict[str, Any], dict[str, Tens
         "positional_embedding_type": "standard",
         "dtype": str(model.dtype).removeprefix("torch."),
     }
-    return told, {name: value.contiguous() for name, value in weights.items()}
+    return settings, {name: value.contiguous() for name, value in weights.items()}
 
 
 def load(folder: str | Path) -> Any:
     """The model that `glassformer export … --to transformer-lens` wrote, in the TransformerLens that is installed."""
     try:
-        told = json.loads((Path(folder) / CONFIG).read_text())
+        settings = json.loads((Path(folder) / CONFIG).read_text())
         weights = safetensors.torch.load_file(Path(folder) / WEIGHTS)
     except (OSError, ValueError) as error:
-        raise InputError(f"{folder} is no folder of `glassformer export --to transformer-lens`: {error}") from None
-    told["dtype"] = getattr(torch, told["dtype"])
+        raise InputError("interop.not_for_transformer_lens", folder=str(folder), why=str(error)) from None
+    settings["dtype"] = getattr(torch, settings["dtype"])
     try:
         import transformer_lens
     except ImportError:
-        raise InputError("this needs TransformerLens: pip install 'glassformer[transformer-lens]'") from None
+        raise InputError("interop.needs_transformer_lens") from None
     if int(version("transformer-lens").split(".")[0]) < 4:
-        config = transformer_lens.HookedTransformerConfig(**told, init_weights=False, device="cpu")
+        config = transformer_lens.HookedTransformerConfig(**settings, init_weights=False, device="cpu")
         model = transformer_lens.HookedTransformer(config)
         model.load_state_dict(weights, strict=False)  # it has masks beside weights
         return model.eval()
@@ -78,7 +79,7 @@ def load(folder: str | Path) -> Any:
     from transformer_lens.model_bridge.sources.native import boot
     from transformer_lens.utilities.tl_checkpoint_conversion import convert_tl_checkpoint
 
-    config = TransformerBridgeConfig(**told, init_weights=False)
-    bridge: Any = boot(config, dtype=told["dtype"])
+    config = TransformerBridgeConfig(**settings, init_weights=False)
+    bridge: Any = boot(config, dtype=settings["dtype"])
     bridge.load_state_dict(convert_tl_checkpoint(weights, bridge.cfg))
     return bridge.eval()

@@ -18,7 +18,8 @@ from glassformer.automata.words import example_word, exploring_words, lasting
 from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
-from glassformer.subject import Subject, open_subject, subject_of
+from glassformer.opening.loading import load
+from glassformer.opening.opened import Opened
 from glassformer.training import Architecture, Settings, StateTracking, evaluate, train
 from glassformer.training.evaluation import evaluate_on
 from glassformer.training.trainer import Trained
@@ -60,7 +61,7 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told)
     built.save(folder / "built")
     word = _word(machine, scale)
     found["word"] = word
-    found["built"] = {**built_seen(built), "run": word_seen(subject_of(built), word)}
+    found["built"] = {**built_seen(built), "run": word_seen(load(built), word)}
     yield found
     tell("verified", 0, 1)
     report = verify(built, words=scale.words)
@@ -69,12 +70,12 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told)
     task, tests = StateTracking(machine, scale.length), _tests(machine, scale.length)
     if len(task.answers) > 1:
         trained = _trained(task, tests, folder / "trained", scale, tell)
-        subject = open_subject(folder / "trained")
+        subject = load(folder / "trained")
         found["trained"] = {"run": word_seen(subject, word), "accuracy": trained.score.accuracy, "steps": trained.steps}
         found["trained"] |= {"layers": scale.layers, "length": scale.length, "parameters": _parameters(subject)}
         yield found
         tell("compared", 0, 1)
-        both = {"built": subject_of(built), "trained": subject}
+        both = {"built": load(built), "trained": subject}
         found["heads"] = {who: heads_seen(each, HEADS_WORDS, scale.length) for who, each in both.items()}
         found["breaks"] = _breaks(built, trained, subject, tests, scale)
         yield found
@@ -111,11 +112,11 @@ def _trained(task: StateTracking, tests: dict[str, StateTracking], folder: Path,
     return train(task, architecture, settings, folder, resume=folder.exists(), tests=tests, progress=progress)
 
 
-def _parameters(subject: Subject) -> int:
+def _parameters(subject: Opened) -> int:
     return subject.model.parameter_count()
 
 
-def _breaks(built: Built, trained: Trained, subject: Subject, tests: dict[str, StateTracking], scale: Scale) -> Seen:
+def _breaks(built: Built, trained: Trained, subject: Opened, tests: dict[str, StateTracking], scale: Scale) -> Seen:
     """The accuracy of both on every test; and on words that keep out of dead ends, if there are any.
 
     Random words soon end there, and then a model that says nothing else is right.

@@ -27,7 +27,7 @@ from glassformer.instruments.heads import HeadScore
 from glassformer.messages import Message
 from glassformer.nn import Transformer
 from glassformer.nn.trace import HookContext, HookPoint
-from glassformer.subject import Subject
+from glassformer.opening.opened import Opened
 from glassformer.ui.drawing.automaton import layout
 from glassformer.ui.drawing.cascade import draw_cascade
 
@@ -110,7 +110,7 @@ def approximation_seen(built: Approximation) -> Seen:
 
 
 @torch.no_grad()
-def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = (), stream: bool = True) -> Seen:
+def word_seen(subject: Opened, word: str, without: Sequence[Sequence[int]] = (), stream: bool = True) -> Seen:
     """One word in one model: what it answers everywhere, and how it looks; some heads, as [layer, head], may be silent.
 
     The stream is what every register holds after every layer. An answer is −1 where several lead together.
@@ -138,14 +138,14 @@ def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = ()
     }
 
 
-def heads_seen(subject: Subject, words: int, length: int) -> Seen:
+def heads_seen(subject: Opened, words: int, length: int) -> Seen:
     """What each head does on words of so many letters, by its patterns, and how much it matters."""
     tokens = subject.words(words, min(length, subject.model.config.context - 1)).tokens
     scores = [_head_seen(score, subject) for score in score_heads(subject.model, tokens)]
     return {"scores": scores, "words": len(tokens), "length": tokens.shape[1] - 1}
 
 
-def _head_seen(score: HeadScore, subject: Subject) -> Seen:
+def _head_seen(score: HeadScore, subject: Opened) -> Seen:
     second = score.next_best
     return {
         "layer": score.layer,

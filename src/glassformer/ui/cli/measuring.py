@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from glassformer.errors import InputError
+import glassformer
+from glassformer.messages import Message
 from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 
 measure = typer.Typer(no_args_is_help=True, help="Look inside a model, built or trained, with an instrument.")
@@ -38,29 +39,30 @@ def heads(
     Models of text are shown stretches of one.
     """
     from glassformer.instruments import score_heads
-    from glassformer.subject import open_subject
 
-    subject = open_subject(folder)
-    tokens = subject.rows(words, length, seed, text).tokens
-    scores = score_heads(subject.model, tokens)
+    opened = glassformer.load(folder)
+    tokens = opened.rows(words, length, seed, text).tokens
+    scores = score_heads(opened.model, tokens)
     if as_json:
-        layers = range(len(subject.model.config.blocks))
+        layers = range(len(opened.model.config.blocks))
         return print_json(
             {"layers": [{"heads": [score.to_json() for score in scores if score.layer == i]} for i in layers]}
         )
     table = table_of("layer", "head", "job", "how clearly", "matters", "next best")
     for score in scores:
-        at = "" if score.at is None else " at " + ", ".join(subject.names[token] for token in score.at)
+        job = score.title
+        if score.at is not None:
+            job = Message("measure.job_at", job=job, tokens=[opened.names[token] for token in score.at])
         table.add_row(
             str(score.layer),
             str(score.head),
-            f"{score.title}{at}",
+            str(job),
             f"{score.confidence:.3f}",
             f"{score.matters:.3f}",
             f"{score.next_best.title} {score.scores[score.next_best]:.3f}",
         )
     out.print(table)
-    err.print(f"seen on {len(tokens)} words of {tokens.shape[1]} tokens")
+    err.print(str(Message("measure.seen_on", words=len(tokens), tokens=tokens.shape[1])))
     return None
 
 
@@ -72,28 +74,18 @@ def shortcut(
     as_json: AsJson = False,
 ) -> None:
     """Say whether a family of models is a shortcut: right at every length, with a depth that grows more slowly."""
-    from glassformer.instruments.shortcut import Member, judge
-    from glassformer.subject import open_subject
-    from glassformer.training.evaluation import mistakes
+    from glassformer.instruments.shortcut import judge
+    from glassformer.opening.loading import family_of
 
-    family, first = [], None
-    for folder in folders:
-        subject = open_subject(folder)
-        task = subject.words_task
-        first = first or task
-        if replace(task, length=first.length) != first:
-            raise InputError(f"{folder} is no model of the same task as {folders[0]}: a family differs in length alone")
-        wrong = mistakes(subject.model, task, subject.words(words, task.length, seed))
-        family.append(Member(task.length, len(subject.model.config.blocks), int(wrong.sum())))
-    verdict = judge(family)
+    family = family_of(folders, words, seed)
+    judged = judge(family)
     if as_json:
-        return print_json({"layers": [asdict(member) for member in family], **asdict(verdict)})
+        return print_json({"layers": [asdict(member) for member in family], **judged.to_json()})
     table = table_of("length", "layers", "wrong")
     for member in sorted(family, key=lambda member: member.length):
         table.add_row(f"{member.length:,}", f"{member.depth:,}", f"{member.wrong:,}")
     out.print(table)
-    out.print(f"{'a' if verdict.shortcut else 'no'} shortcut: {verdict.why}")
-    return None
+    return out.print(str(Message("measure.shortcut" if judged.shortcut else "measure.no_shortcut", why=judged.why)))
 
 
 @measure.command()
@@ -114,27 +106,26 @@ def dictionary(
     as_json: AsJson = False,
 ) -> None:
     """Train a sparse autoencoder on what a hook holds; on a built model, score it against the bits that are there."""
-    from glassformer.instruments.dictionary import Shape, bits_in, fit, quality, recovery, save_dictionary
+    from glassformer.instruments.dictionary import Shape, assess, fit, save_dictionary
     from glassformer.instruments.sites import Site
-    from glassformer.subject import open_subject
 
-    subject = open_subject(folder)
-    batches = subject.batches(words, seed=seed, text=text)
-    vectors = subject.vectors(Site.parse(hook), [each.tokens for each in batches])
+    opened = glassformer.load(folder)
+    batches = opened.batches(words, seed=seed, text=text)
+    vectors = opened.vectors(Site.parse(hook), [each.tokens for each in batches])
     shape = Shape(vectors.shape[1], features, kind, l1, k)
-    with progress_bar("training") as advance:
-        found = fit(vectors, shape, steps, seed=seed, tell=advance)
-    told = asdict(quality(found, vectors))
-    if subject.is_built and len(known := bits_in(vectors)):
-        told |= {"known": len(known), **asdict(recovery(found, known))}
+    with progress_bar(str(Message("measure.training"))) as advance:
+        trained = fit(vectors, shape, steps, seed=seed, tell=advance)
+    measured = assess(trained, vectors, opened.is_built)
     if out_folder is not None:
-        save_dictionary(found, out_folder, {"model_name": str(folder), "hook_name": hook})
+        save_dictionary(trained, out_folder, {"model_name": str(folder), "hook_name": hook})
     if as_json:
         layer = int(hook.split(".")[1]) if hook.startswith("blocks.") else None
-        return print_json({"hook": hook, "layers": [{"layer": layer, **told}]})
+        return print_json({"hook": hook, "layers": [{"layer": layer, **measured}]})
     table = table_of("measured", "")
-    for name, value in told.items():
+    for name, value in measured.items():
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3f}")
     out.print(table)
-    err.print(f"of {len(vectors):,} vectors of {hook}" + (f"; wrote {out_folder}" if out_folder else ""))
+    err.print(str(Message("measure.of_vectors", count=len(vectors), hook=hook)))
+    if out_folder:
+        err.print(str(Message("measure.wrote", place=str(out_folder))))
     return None

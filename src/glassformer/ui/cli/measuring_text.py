@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
-from glassformer.errors import InputError
+import glassformer
+from glassformer.messages import Message
 from glassformer.ui.cli.measuring import measure
-from glassformer.ui.cli.terminal import AsJson, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import Advance, AsJson, err, out, print_json, progress_bar, table_of
 
-if TYPE_CHECKING:
-    from glassformer.instruments.change import Groups
-    from glassformer.instruments.identity import Sample
-    from glassformer.instruments.layers import Tokens
-    from glassformer.instruments.reading import Reader
-    from glassformer.instruments.similarity import Moments
-
-Key = TypeVar("Key")
 Folder = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model's folder, or that of a training run, or Hugging Face's.")
 ]
@@ -33,12 +28,11 @@ Engine = Annotated[
 ]
 
 
-def told(model: Reader, text: str, count: int) -> Iterator[Tokens]:
-    """The sentences in tokens, with a progress bar."""
-    from glassformer.reading import sentences
-
-    with progress_bar(f"reading {model.name}") as advance:
-        yield from model.batches(sentences(text, count, advance))
+@contextmanager
+def reading(name: str) -> Iterator[Advance]:
+    """A progress bar over the sentences that a model reads."""
+    with progress_bar(str(Message("measure.reading", name=name))) as advance:
+        yield advance
 
 
 @measure.command()
@@ -54,12 +48,14 @@ def information(
 ) -> None:
     """How many bits each layer's vectors tell about the token that they stand for."""
     from glassformer.instruments.identity import information_by_layer
-    from glassformer.reading import reader
+    from glassformer.opening.text import sampled
 
-    sample = sampled(reader(folder), text, sentences, tokens, each)
+    model = glassformer.load(folder).reader
+    with reading(model.name) as advance:
+        sample = sampled(model, text, sentences, tokens, each, advance)
     found = information_by_layer(sample, clusters, seed)
     if as_json:
-        layers = [{"layer": layer, **value.to_json()} for layer, value in found.items()]
+        layers = [{"layer": layer, **asdict(value)} for layer, value in found.items()]
         return print_json({"tokens": sample.tokens, "layers": layers})
     table = table_of("layer", "bits", "±", "as counted", "shuffled", "held out", "most")
     for layer, value in found.items():
@@ -67,8 +63,9 @@ def information(
         table.add_row(layer, *(f"{number:z.2f}" for number in numbers))
     out.print(table)
     most = max(value.clusters for value in found.values())
-    more = f" (no more of them come {each:,} times)" if sample.tokens < tokens else ""
-    err.print(f"of {sample.tokens:,} tokens{more}: {len(sample.labels):,} vectors in {most:,} clusters")
+    id = "measure.all_tokens" if sample.tokens < tokens else "measure.tokens"
+    of = Message(id, tokens=sample.tokens, each=each) if sample.tokens < tokens else Message(id, tokens=sample.tokens)
+    err.print(str(Message("measure.clustered", of=of, vectors=len(sample.labels), clusters=most)))
     return None
 
 
@@ -84,38 +81,25 @@ def recovery(
 ) -> None:
     """How often the token, and its place, can be read off a vector: by its nearest neighbour, and by a linear probe."""
     from glassformer.instruments.recovery import recovery as measured
-    from glassformer.reading import reader
+    from glassformer.opening.text import sampled
 
-    found = measured(sampled(reader(folder), text, sentences, tokens, each), seed)
+    model = glassformer.load(folder).reader
+    with reading(model.name) as advance:
+        sample = sampled(model, text, sentences, tokens, each, advance)
+    found = measured(sample, seed)
     if as_json:
-        return print_json({"layers": [each.to_json() for each in found]})
+        return print_json({"layers": [asdict(each) for each in found]})
     table = table_of("layer", "token: nearest", "probe", "control", "place: nearest", "probe", "control")
     for layer in found:
-        name, *shares = layer.to_json().values()
+        name, *shares = asdict(layer).values()
         table.add_row(name, *(f"{share:.3f}" for share in shares))
     out.print(table)
     return None
 
 
-def sampled(model: Reader, text: str, sentences: int, tokens: int, each: int) -> Sample:
-    """So many vectors of each of the most frequent tokens."""
-    from glassformer.instruments.identity import frequent, gather
-
-    chosen = frequent(model.counts(told(model, text, sentences)), tokens, each)
-    return gather(model.layers, ((batch, batch) for batch in told(model, text, sentences)), chosen, each)
-
-
 def whole_path(text: str) -> str:
     """A file from the root on, for workers elsewhere; the name of a corpus as it is."""
     return str(Path(text).resolve()) if text and Path(text).exists() else text
-
-
-def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, name: str) -> dict[Key, Moments]:
-    """What the work gives on an engine, with a progress bar."""
-    from glassformer.reading import accumulated as on_engine
-
-    with progress_bar(f"reading {name}") as advance:
-        return on_engine(work, engine, advance)
 
 
 @measure.command()
@@ -128,27 +112,18 @@ def similarity(
     as_json: AsJson = False,
 ) -> None:
     """How alike the vectors of two models are, layer by layer, on the same text."""
-    from glassformer.instruments.similarity import Similarity
-    from glassformer.reading import moments_between
+    from glassformer.opening.text import accumulated, moments_between, similarities
 
     work = partial(moments_between, folder.resolve(), other.resolve(), whole_path(text), sentences)
-    moments = accumulated(work, engine, folder.name)
-    if not moments:
-        raise InputError("there is no text to look at")
-    most = max(moments.values(), key=lambda each: each.needed)
-    if not most.enough:
-        raise InputError(
-            f"{most.count:,} vectors are too few to tell, {most.needed:,} are enough: "
-            "chance alone makes few vectors correlate"
-        )
-    kinds = ("pwcca", "symmetric_pwcca", "svcca", "cca", "cka")
-    found = {name: {kind: getattr(Similarity(each), kind) for kind in kinds} for name, each in moments.items()}
+    with reading(folder.name) as advance:
+        moments = accumulated(work, engine, advance)
+    found = similarities(moments)
     if as_json:
-        layers = [{"layer": name, **told, "samples": moments[name].count} for name, told in found.items()]
+        layers = [{"layer": name, **measured, "samples": moments[name].count} for name, measured in found.items()]
         return print_json({"layers": layers})
     table = table_of("layer", "PWCCA", "both ways", "SVCCA", "CCA", "CKA", "vectors")
-    for name, told in found.items():
-        table.add_row(name, *(f"{value:.3f}" for value in told.values()), f"{moments[name].count:,}")
+    for name, measured in found.items():
+        table.add_row(name, *(f"{value:.3f}" for value in measured.values()), f"{moments[name].count:,}")
     out.print(table)
     return None
 
@@ -163,25 +138,20 @@ def change(
     as_json: AsJson = False,
 ) -> None:
     """How much vectors change from each layer to the next: 1 − PWCCA."""
-    from glassformer.instruments.change import by_frequency, by_place, changes
-    from glassformer.reading import moments_of_change, reader
+    from glassformer.instruments.change import changes
+    from glassformer.opening.text import accumulated, grouped, moments_of_change
 
-    if by not in ("all", "frequency", "place"):
-        raise InputError(f"tokens are taken by frequency, by place or all together, not by {by!r}")
-    model = reader(folder)
-    names: tuple[str, ...] = ("all",)
-    group_of: Groups | None = None
-    if by != "all":
-        counts = model.counts(told(model, text, sentences)) if by == "frequency" else None
-        names, group_of = by_place(special=model.special) if counts is None else by_frequency(counts)
-    work = partial(moments_of_change, folder.resolve(), whole_path(text), sentences, len(names), group_of)
-    found = changes(model.layers.names, names, accumulated(work, engine, folder.name))
+    model = glassformer.load(folder).reader
+    with reading(model.name) as advance:
+        names, group_of = grouped(model, by, text, sentences, advance)
+        work = partial(moments_of_change, folder.resolve(), whole_path(text), sentences, len(names), group_of)
+        found = changes(model.layers.names, names, accumulated(work, engine, advance))
     if as_json:
         return print_json({"layers": [each.to_json() for each in found]})
     table = table_of("from", "to", "tokens", "distance", "vectors")
     for each in found:
-        distance = "too few" if each.distance is None else f"{each.distance:z.3f}"
-        table.add_row(each.before, each.after, each.group, distance, f"{each.samples:,}")
+        distance = str(Message("measure.too_few")) if each.distance is None else f"{each.distance:z.3f}"
+        table.add_row(each.before, each.after, str(each.group), distance, f"{each.samples:,}")
     out.print(table)
     return None
 
@@ -200,12 +170,14 @@ def influence(
     moves all that follows by a position.
     """
     from glassformer.instruments.change import influence as measured
-    from glassformer.reading import reader
+    from glassformer.opening.opened import sentences_of
 
-    model = reader(folder)
-    found = measured(model.layers, told(model, text, sentences), model.ordinary, seed)
+    model = glassformer.load(folder).reader
+    with reading(model.name) as advance:
+        batches = model.batches(sentences_of(text, sentences, advance))
+        found = measured(model.layers, batches, model.ordinary, seed)
     if as_json:
-        return print_json({"layers": [each.to_json() for each in found]})
+        return print_json({"layers": [asdict(each) for each in found]})
     table = table_of("layer", "replaced", "dropped", "replaced, neighbours", "replaced, behind it")
     for each in found:
         table.add_row(each.layer, *(f"{moved:z.4f}" for moved in (each.replaced, each.dropped, each.near, each.after)))

@@ -37,7 +37,7 @@ def facts(
     from glassformer.compiler.constructions.planted import planted as plant
     from glassformer.documents.inside import facts as looking
     from glassformer.nn import files
-    from glassformer.subject import NAMES, SENTENCES
+    from glassformer.opening.loading import NAMES, SENTENCES
     from glassformer.training.facts import learn, make_world
 
     world = make_world(subjects, seed)

@@ -14,7 +14,8 @@ from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.nn import files
-from glassformer.subject import Subject, open_subject, subject_of
+from glassformer.opening.loading import load
+from glassformer.opening.opened import Opened
 from glassformer.training import StateTracking
 from glassformer.training.trainer import model_of
 from glassformer.ui.looking import Seen, built_seen, class_seen, machine_seen, refuse_strange_heads, word_seen
@@ -57,8 +58,8 @@ class Explorer(anywidget.AnyWidget):
     heads = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     breaks = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
 
-    def __init__(self, model: Built, spec: str, word: str, trained: tuple[Subject, Seen] | None, **given: Any) -> None:
-        self._models = {"built": (subject_of(model), built_seen(model))} | ({"trained": trained} if trained else {})
+    def __init__(self, model: Built, spec: str, word: str, trained: tuple[Opened, Seen] | None, **given: Any) -> None:
+        self._models = {"built": (load(model), built_seen(model))} | ({"trained": trained} if trained else {})
         length = model.certificate.exact_length
         given |= {"machine": machine_seen(model.machine, spec), "classified": class_seen(model.machine, spec, length)}
         given["heads"] = {who: scored(subject, LONGEST_SCORED) for who, (subject, _) in self._models.items()}
@@ -112,9 +113,9 @@ def explore(
     return Explorer(machine, spec, word, beside, language=language, theme=theme)
 
 
-def _trained_on(machine: Machine, folder: Path) -> tuple[Subject, Seen]:
+def _trained_on(machine: Machine, folder: Path) -> tuple[Opened, Seen]:
     """The model of a run, which must have learned this machine, and how that went."""
-    subject = open_subject(folder)
+    subject = load(folder)
     task = subject.task
     if not isinstance(task, StateTracking) or not _same(task.machine, machine):
         raise InputError(f"{folder} was not trained on this machine")

@@ -23,7 +23,8 @@ from glassformer.compiler.built import Built
 from glassformer.compiler.constructions.universal import approximate
 from glassformer.compiler.pipeline import compile, refuse_unknown_method
 from glassformer.errors import InputError
-from glassformer.subject import Subject, open_subject, subject_of
+from glassformer.opening.loading import load
+from glassformer.opening.opened import Opened
 from glassformer.training import Architecture, Settings, StateTracking, train
 from glassformer.ui.looking import (
     Seen,
@@ -138,7 +139,7 @@ def look(told: Any) -> Seen:
         "word": asked.word,
         "machine": machine_seen(machine, asked.spec),
         "classified": _class(asked.spec, asked.file, asked.length),
-        "built": {**built_seen(built), "run": _run(subject_of(built), asked.word, asked.without)},
+        "built": {**built_seen(built), "run": _run(load(built), asked.word, asked.without)},
     }
     if subject:
         most = subject.model.config.context - 1
@@ -175,7 +176,7 @@ def learn(told: Any) -> Seen:
         with tempfile.TemporaryDirectory() as place:
             room = {"room": StateTracking(machine, min(LONGEST_WORD, 8 * TRAINED_ON))}
             trained = train(task, SHAPE, TRAINED, Path(place) / "run", tests=room)
-            subject = open_subject(Path(place) / "run")
+            subject = load(Path(place) / "run")
         about = {"accuracy": trained.score.accuracy, "steps": trained.steps, "length": TRAINED_ON}
         about |= {"layers": SHAPE.layers, "parameters": subject.model.parameter_count()}
         while len(_TRAINED) >= MOST_KEPT:
@@ -193,7 +194,7 @@ def heads(told: Any) -> Seen:
     return found
 
 
-def scored(subject: Subject, length: int) -> Seen:
+def scored(subject: Opened, length: int) -> Seen:
     """The scores of all heads, on as many words as there is time for; none if words are too short to tell heads apart,
     or the model is too large to be gone through once for every head.
     """
@@ -223,7 +224,7 @@ def _number(told: Mapping[str, Any], name: str, most: int) -> int:
 
 
 MOST_KEPT: Final = 8
-_TRAINED: dict[tuple[str, tuple[str, str] | None], tuple[Subject, Seen]] = {}
+_TRAINED: dict[tuple[str, tuple[str, str] | None], tuple[Opened, Seen]] = {}
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -233,7 +234,7 @@ def _built(spec: str, file: tuple[str, str] | None, method: str, length: int) ->
 
 @lru_cache(maxsize=MOST_KEPT)
 def _heads(spec: str, file: tuple[str, str] | None, method: str, length: int) -> Seen:
-    return scored(subject_of(_built(spec, file, method, length)), min(length, LONGEST_SCORED))
+    return scored(load(_built(spec, file, method, length)), min(length, LONGEST_SCORED))
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -247,7 +248,7 @@ def _approximation(function: str, d: int, n: int, cells: int) -> Seen:
     return approximation_seen(built)
 
 
-def _run(subject: Subject, word: str, without: Any) -> Seen:
+def _run(subject: Opened, word: str, without: Any) -> Seen:
     blocks, width = len(subject.model.blocks) + 1, subject.model.config.width
     letters = len(subject.encode(word))
     return word_seen(subject, word, without, stream=blocks * width * letters <= MOST_STREAM)

@@ -1,7 +1,7 @@
-"""Whether a GPT-2 says what the model says that it was made of: on all short words, and on many long ones.
+"""Whether a GPT-2 has the logits of the model that it was made of: on all short words, and on many long ones.
 
-Norms that should do nothing round, each processor's in its own way. So the comparison is made twice: as the norms are
-here, and with norms that round at random.
+Norms that should do nothing round, each processor's in its own way. So the comparison is made twice: as norms round
+here, and with norms whose outputs are perturbed at random by as much.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from torch import Tensor, nn
 from glassformer.automata.words import chosen_words
 from glassformer.nn import Transformer
 from glassformer.nn.transformer import Logits, Tokens
-from glassformer.subject import Subject
+from glassformer.opening.opened import Opened
 from glassformer.training.tasks import StateTracking
 
 NEAR: Final = 1e-5
 """How far a GPT-2's logits may be from ours."""
-STIRRED: Final = 1e-2
-"""The same, when every norm rounds at random: other processors add in another order."""
+NEAR_PERTURBED: Final = 1e-2
+"""The same, when the output of every norm is perturbed: other processors add in another order."""
 SHORT: Final = 256
 """At most so many short words, which are all that there are of their length."""
 TRIED: Final = 16
@@ -36,8 +36,8 @@ WORK: Final = 2**34
 
 
 @dataclass(frozen=True)
-class Likeness:
-    """How far logits were apart at most, as norms round here and at random, and on what words.
+class Agreement:
+    """How far logits were apart at most, as norms round here and when they are perturbed, and on what words.
 
     Where the best answer leads by more than twice that, the answer is the same.
     """
@@ -46,36 +46,40 @@ class Likeness:
     words: list[dict[str, int]]
     """How many, and of how many tokens; the first are all that there are."""
     apart: float
-    stirred: float
+    perturbed: float
 
     @property
     def is_near(self) -> bool:
         """Whether that may be called the same."""
-        return self.apart <= NEAR and self.stirred <= STIRRED
+        return self.apart <= NEAR and self.perturbed <= NEAR_PERTURBED
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values, by the names that files have."""
+        return {"dtype": self.dtype, "words": self.words, "apart": self.apart, "stirred": self.perturbed}
 
 
 @torch.no_grad()
-def compared(subject: Subject, model: Transformer, made: Any) -> Likeness:
-    """The model of a subject, in any number format, and a GPT-2 side by side; what is too far apart ends it."""
-    words = _tried(subject, made.num_parameters())
-    apart, stirred = 0.0, 0.0
+def compared(opened: Opened, model: Transformer, made: Any) -> Agreement:
+    """An opened model, in any number format, and a GPT-2 side by side; what is too far apart ends it."""
+    words = _tried(opened, made.num_parameters())
+    apart, perturbed = 0.0, 0.0
     at_once = TRIED * model.config.context
     for tokens in (batch for group in words for batch in group.split(max(1, at_once // group.shape[1]))):
         ours = model(tokens)
         apart = max(apart, _difference(ours, made(tokens).logits))
-        with _stirring(made):
-            stirred = max(stirred, _difference(ours, made(tokens).logits))
-        if apart > NEAR or stirred > STIRRED:
+        with _perturbed_norms(made):
+            perturbed = max(perturbed, _difference(ours, made(tokens).logits))
+        if apart > NEAR or perturbed > NEAR_PERTURBED:
             break
     sizes = [{"count": len(group), "tokens": group.shape[1]} for group in words]
-    return Likeness(str(model.dtype).removeprefix("torch."), sizes, apart, stirred)
+    return Agreement(str(model.dtype).removeprefix("torch."), sizes, apart, perturbed)
 
 
-def _tried(subject: Subject, parameters: int) -> list[Tokens]:
+def _tried(opened: Opened, parameters: int) -> list[Tokens]:
     """All short words; long ones, nasty and random, and such as are nearly all one letter."""
-    config, rng = subject.model.config, np.random.default_rng(0)
+    config, rng = opened.model.config, np.random.default_rng(0)
     many = int(np.clip(WORK // (parameters * config.context), TRIED, 8 * TRIED))
-    task = subject.task
+    task = opened.task
     if not isinstance(task, StateTracking) or task.scratchpad:
         short = _every(config.vocab, config.context)
         return [torch.from_numpy(short), torch.from_numpy(rng.integers(config.vocab, size=(many, config.context)))]
@@ -102,16 +106,16 @@ def _difference(ours: Logits, theirs: Float[Tensor, "batch pos token"]) -> float
 
 
 @contextmanager
-def _stirring(made: nn.Module) -> Iterator[None]:
-    """Norms that round at random, by up to a unit in the last place of every number."""
+def _perturbed_norms(made: nn.Module) -> Iterator[None]:
+    """Norms whose outputs are perturbed at random, by up to a unit in the last place of every number."""
     chance = torch.Generator().manual_seed(0)
 
-    def stir(_norm: nn.Module, _read: Any, said: Tensor) -> Tensor:
-        moved = 2 * torch.rand(said.shape, generator=chance, dtype=said.dtype) - 1
-        return said * (1 + torch.finfo(said.dtype).eps * moved)
+    def perturb(_norm: nn.Module, _input: Any, output: Tensor) -> Tensor:
+        moved = 2 * torch.rand(output.shape, generator=chance, dtype=output.dtype) - 1
+        return output * (1 + torch.finfo(output.dtype).eps * moved)
 
     norms = [part for part in made.modules() if isinstance(part, nn.LayerNorm)]
-    hooks = [norm.register_forward_hook(stir) for norm in norms]
+    hooks = [norm.register_forward_hook(perturb) for norm in norms]
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ from glassformer.errors import InputError
 from glassformer.instruments.change import by_place
 from glassformer.instruments.similarity import Moments, Similarity
 from glassformer.nn import Config, Transformer, files
-from glassformer.reading import accumulated, moments_between, moments_of_change, reader
+from glassformer.opening.text import accumulated, moments_between, moments_of_change
 from glassformer.training import corpora
 from glassformer.training.objectives import tokeniser_of
 from places import DATA
@@ -70,32 +70,6 @@ def test_a_cluster_gives_the_same_numbers(models: list[Path], monkeypatch: pytes
     finally:
         ray.shutdown()
     assert told == [(1, 2), (2, 2)] * 2
-
-
-def test_what_holds_no_model_that_reads_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no folder"):
-        reader(tmp_path / "nowhere")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "run.json").write_text("{}")
-    with pytest.raises(InputError, match=r"has not ended yet: give the command .* again, `train` with --resume"):
-        reader(tmp_path / "run")
-    files.save(tmp_path / "model", Transformer(CONFIG))
-    with pytest.raises(InputError, match=r"reads text: there is no tokenizer\.json"):
-        reader(tmp_path / "model")
-
-
-def test_a_file_is_told_from_a_folder_of_a_model_that_reads(tmp_path: Path) -> None:
-    (tmp_path / "model").write_text("")
-    with pytest.raises(InputError, match="is a file, and a folder is needed that holds a model that reads text"):
-        reader(tmp_path / "model")
-
-
-def test_a_folder_of_runs_names_them(tmp_path: Path) -> None:
-    for name in ("mlm-0", "lm-0"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "run.json").write_text("{}")
-    with pytest.raises(InputError, match="holds the runs 'lm-0', 'mlm-0': name one of them"):
-        reader(tmp_path)
 
 
 def test_another_engine_is_refused(models: list[Path]) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from glassformer.instruments.layers import Layers
-from glassformer.instruments.reading import Reader
+from glassformer.instruments.reader import Reader
 
 
 def cut(sentences: list[str], longest: int) -> list[list[int]]:

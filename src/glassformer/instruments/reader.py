@@ -17,7 +17,7 @@ CUT_AT_ONCE: Final = 1000
 """Sentences that are cut into tokens together."""
 
 Encode: TypeAlias = Callable[[list[str], int], list[list[int]]]
-"""Sentences to tokens, none longer than it is told."""
+"""Sentences to tokens, at most so many of each."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Reader:
     special: frozenset[int]
     """Tokens that do not stand for text."""
     tokeniser: str
-    """What tells its way to cut sentences from others."""
+    """Equal for equal tokenisers."""
 
     def batches(self, sentences: Iterable[str], longest: int | None = None, size: int = 64) -> Iterator[Tokens]:
         """Sentences in tokens, in batches of one length each, in about the order in which they come."""

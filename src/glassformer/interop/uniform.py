@@ -1,4 +1,4 @@
-"""The one Transformer in the shape that other libraries know: all blocks alike, and one hidden layer in an MLP.
+"""The one Transformer with uniform blocks, as other libraries know it: all of one shape, one hidden layer in an MLP.
 
 Nothing is lost: what a block lacks is filled up with zeros, heads that share keys and values get copies, and an MLP of
 several hidden layers becomes as many blocks, one after the other (`columns.py`).
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.interop.columns import unrolled
+from glassformer.messages import Message, verbatim
 from glassformer.nn import BlockShape, Config, Transformer
 
 Weights: TypeAlias = dict[str, Tensor]
@@ -23,20 +24,21 @@ LARGEST: Final = 2**28
 """Parameters."""
 
 
-def plain_reasons(config: Config) -> list[str]:
+def plain_reasons(config: Config) -> list[Message]:
     """What there is in a model that only this library computes."""
     usual = Config(vocab=1, outputs=1, context=1, width=1, blocks=())
     other = ("score", "window", "skip", "gated", "parallel", "embed_norm", "head")
-    found = [f"{name} = {value}" for name in other if (value := getattr(config, name)) != getattr(usual, name)]
-    found += [f"positions = {config.positions}"] * (config.positions in ("rotary", "alibi"))
-    return found + ["activation = piecewise"] * (config.activation == "piecewise")
+    found = [name for name in other if getattr(config, name) != getattr(usual, name)]
+    found += ["positions"] * (config.positions in ("rotary", "alibi"))
+    found += ["activation"] * (config.activation == "piecewise")
+    return [verbatim(f"{name} = {getattr(config, name)}") for name in found]
 
 
-def refuse(target: str, plain: Sequence[str], own: Sequence[str] = ()) -> None:
-    """Say what a target does not know, of what no other library does and of the rest, and who does."""
+def refuse(target: Message, plain: Sequence[Message], own: Sequence[Message] = ()) -> None:
+    """Refuse what a target does not know: what no other library does, and the rest, which other targets hold."""
     if plain or own:
-        instead = "`--to onnx` holds it" if plain else "`--to hf` and `--to onnx` hold it"
-        raise InputError(f"{target} cannot hold this model: {'; '.join([*plain, *own])}; {instead}")
+        id = "interop.only_onnx_holds" if plain else "interop.others_hold"
+        raise InputError(id, target=target, reasons=[*plain, *own])
 
 
 def power_of_four(least: int) -> int:
@@ -47,7 +49,7 @@ def power_of_four(least: int) -> int:
     return power
 
 
-def alike(model: Transformer, head_width: int | None = None) -> Transformer:
+def uniform_blocks(model: Transformer, head_width: int | None = None) -> Transformer:
     """A model with the same logits, whose blocks all have the same sizes; heads may be made wider than they must be.
 
     Scores are not scaled any more: what they were divided by is in the queries.
@@ -55,7 +57,7 @@ def alike(model: Transformer, head_width: int | None = None) -> Transformer:
     config, shapes = model.config, model.config.blocks
     deep = any(len(shape.mlp) > 1 for shape in shapes)
     if deep and config.norm != "none":
-        raise InputError("MLPs of several hidden layers behind norms cannot be made several blocks: norms would differ")
+        raise InputError("interop.deep_behind_norms")
     blocks = [part for i in range(len(shapes)) for part in _parts(model, i)] or [{}]
     heads = max((shape.heads for shape in shapes), default=0) or 1
     own = max(head_width or 1, *(shape.head_width for shape in shapes), 1)
@@ -81,11 +83,7 @@ def alike(model: Transformer, head_width: int | None = None) -> Transformer:
 def refuse_if_too_large(count: int) -> None:
     """Say no to so many parameters before they are made."""
     if count > LARGEST:
-        raise InputError(
-            f"with all blocks alike, and one hidden layer in each, this model would have some {count:,} parameters; "
-            f"the limit is {LARGEST:,}: `--to hf` and `--to onnx` keep its shape, and another method, or a shorter "
-            "length, may be smaller"
-        )
+        raise InputError("interop.too_large", count=count, limit=LARGEST)
 
 
 def _parts(model: Transformer, i: int) -> list[Weights]:
