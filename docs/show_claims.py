@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from glassformer.documents import CLAIMS, DOCUMENTS, Claim, Kept, Outcome
+from glassformer.documents.ledger import CLAIMS, DOCUMENTS, Claim, Kept, Outcome
 from glassformer.wording import counted
 
 LEDGER = Path(__file__).with_name("claims.json")

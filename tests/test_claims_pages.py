@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glassformer.documents import CLAIMS, DOCUMENTS, Claim, Kept, run
+from glassformer.documents.ledger import CLAIMS, DOCUMENTS, Claim, Kept, run
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {name: (DOCS / "claims" / f"{name.lower()}.md").read_text(encoding="utf-8") for name in DOCUMENTS}

@@ -1,17 +1,13 @@
 """`glassformer claims --all` goes on where it was interrupted, and measures again what has changed."""
 
-import importlib.util
-import inspect
 import json
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from glassformer.documents import CLAIMS, Claim, Kept, Outcome, ledger, run
-from glassformer.documents.ledger import experiment_in
+from glassformer.documents import ledger
+from glassformer.documents.ledger import CLAIMS, Claim, Kept, Outcome, run
 from glassformer.errors import InputError
 from shell import Shell
 
@@ -132,43 +128,6 @@ def test_a_claim_in_other_words_is_another(experiments: Experiments, tmp_path: P
     assert Kept(kept.path).of(claim) == outcome == Outcome("S0.1", "One.", "seen in S0.1", True)
     assert kept.of(replace(claim, claimed="Not one.")) is None
     assert kept.of(replace(claim, id="S0.9")) is None
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "tiny_experiment.py"
-    sys.modules.pop("tiny_experiment", None)
-    experiment_in.cache_clear()
-
-
-def imported(path: Path, source: str) -> Claim:
-    """A claim of a module with this source."""
-    path.write_text(source)
-    experiment_in.cache_clear()
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec
-    assert spec.loader
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return Claim("S9.1", "Same words.", module.measure)
-
-
-def test_a_changed_experiment_is_run_again(tiny: Path, tmp_path: Path) -> None:
-    source = "def measure():\n    return 'seen', True\n"
-    kept = Kept(tmp_path / "kept.json")
-    list(run([imported(tiny, source)], kept))
-    assert kept.of(imported(tiny, source)) is not None
-    assert kept.of(imported(tiny, source.replace("True", "False"))) is None
-
-
-def test_an_experiment_is_also_the_studies_that_it_takes_from(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    taking = "from glassformer.documents.verdict import Verdict\n\ndef measure():\n    return 'seen', True\n"
-    before = imported(tiny, taking).experiment
-    assert imported(tiny, taking).experiment == before
-    read = inspect.getsource
-    changed = {"glassformer.documents.verdict": "# another study"}
-    monkeypatch.setattr(inspect, "getsource", lambda module: changed.get(module.__name__) or read(module))
-    assert imported(tiny, taking).experiment != before
 
 
 def test_every_claim_has_an_experiment() -> None:
