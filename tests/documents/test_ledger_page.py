@@ -9,6 +9,7 @@ import pytest
 
 from glassformer.documents import ledger
 from glassformer.documents.ledger import CLAIMS, DOCUMENTS, Claim
+from glassformer.messages import verbatim
 from glassformer.ui.drawing.ledger import Row, draw_ledger
 from shell import Shell
 
@@ -84,9 +85,9 @@ def three(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two claims that are quick, of which one does not hold, and one that trains."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     claims = (
-        Claim("S0.1", "One.", lambda: ("seen", True)),
-        Claim("S0.2", "Two.", lambda: ("not seen", False)),
-        Claim("S3.1", "Three.", lambda: ("seen", True), lambda tell: None),
+        Claim("S0.1", "One.", lambda: (verbatim("seen"), True)),
+        Claim("S0.2", "Two.", lambda: (verbatim("not seen"), False)),
+        Claim("S3.1", "Three.", lambda: (verbatim("seen"), True), lambda tell: None),
     )
     monkeypatch.setattr(ledger, "CLAIMS", claims)
 

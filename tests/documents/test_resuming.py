@@ -8,7 +8,9 @@ import pytest
 
 from glassformer.documents import ledger
 from glassformer.documents.ledger import CLAIMS, Claim, Kept, Outcome, run
+from glassformer.documents.verdict import Measured
 from glassformer.errors import InputError
+from glassformer.messages import verbatim
 from shell import Shell
 
 
@@ -21,11 +23,11 @@ class Experiments:
         self.interrupted_at = ""
         self.refuted = ""
 
-    def measure(self, name: str) -> tuple[str, bool]:
+    def measure(self, name: str) -> Measured:
         if name == self.interrupted_at:
             raise KeyboardInterrupt
         self.measured.append(name)
-        return f"seen in {name}", name != self.refuted
+        return verbatim(f"seen in {name}"), name != self.refuted
 
     def prepare(self, tell: object) -> None:
         self.trained += 1

@@ -17,11 +17,9 @@ from glassformer.documents.inside import claims as s4_inside
 from glassformer.documents.lineage import claims as s2_lineage
 from glassformer.documents.shortcuts import learned as s0_learning
 from glassformer.documents.shortcuts import theorems as s0_shortcuts
+from glassformer.documents.verdict import Measured
 from glassformer.errors import InputError
 from glassformer.training.fetching import place_of
-
-Measured = tuple[str, bool]
-"""What was seen, in words, and whether the claim holds."""
 
 DOCUMENTS: Final = {
     "S0": "Transformers learn shortcuts to automata",
@@ -139,7 +137,8 @@ def run(claims: Iterable[Claim], kept: Kept | None = None) -> Iterator[Outcome]:
     for claim in claims:
         outcome = kept.of(claim) if kept else None
         if outcome is None:
-            outcome = Outcome(claim.id, claim.claimed, *claim.measure())
+            seen, holds = claim.measure()
+            outcome = Outcome(claim.id, claim.claimed, str(seen), holds)
             if kept:
                 kept.add(claim, outcome)
         yield outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from glassformer.documents.evolution.results import Evolution
@@ -15,6 +15,7 @@ from glassformer.messages import Message
 
 STUDIES: Final = {"evolution": Evolution, "superposition": Superposition, "lineage": Lineage}
 """By the names of their files, without `.json`."""
+JSON: Final = float | str | bool | None | list[Any] | dict[str, Any]
 _hints = cache(get_type_hints)
 
 
@@ -34,7 +35,9 @@ def fits(value: Any, shape: Any) -> bool:
         return isinstance(value, dict) and all(fits(each, parts[1]) for each in value.values())
     if shape in (int, float):
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return shape is Any or isinstance(value, NoneType if shape is None else shape)
+    if shape is Any:
+        return fits(value, JSON)
+    return isinstance(value, shape)
 
 
 def _has_default(field: Any) -> bool:

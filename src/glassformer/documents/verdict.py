@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from glassformer.messages import Message
 
@@ -30,3 +31,17 @@ class Written:
     said: str
     holds: bool
     messages: dict[str, Any] = field(default_factory=dict)
+
+
+Measured: TypeAlias = tuple[Message, bool]
+"""What was seen, and whether the claim holds."""
+
+
+def numbered(document: str, *measures: Callable[[], Measured], first: int = 1) -> dict[str, Callable[[], Measured]]:
+    """What measures the claims of a document, in their order, by their ids."""
+    return {f"{document}.{number}": measure for number, measure in enumerate(measures, first)}
+
+
+def yes_or_no(value: bool) -> Message:
+    """In words."""
+    return Message("documents.yes" if value else "documents.no")

@@ -18,7 +18,7 @@ from glassformer.documents.evolution.measuring import measure
 from glassformer.documents.evolution.results import Learned
 from glassformer.documents.evolution.training import Progress, Scale, train_all
 from glassformer.documents.evolution.verdicts import CLAIMED, verdicts
-from glassformer.documents.verdict import Verdict
+from glassformer.documents.verdict import Measured, Verdict
 from glassformer.training.cluster import cores
 from glassformer.training.fetching import place_of
 
@@ -43,14 +43,14 @@ def models() -> Path:
     return place_of(SCALE.corpus).parents[1] / f"evolution-{kind}"
 
 
-def measured(claim: str) -> Callable[[], tuple[str, bool]]:
+def measure_of(claim: str) -> Callable[[], Measured]:
     """What measures one claim; its docstring is the claim."""
 
-    def verdict() -> tuple[str, bool]:
-        return str(found()[claim].seen), found()[claim].holds
+    def measured() -> Measured:
+        return found()[claim].seen, found()[claim].holds
 
-    verdict.__doc__ = str(CLAIMED[claim])
-    return verdict
+    measured.__doc__ = str(CLAIMED[claim])
+    return measured
 
 
-CLAIMS: Final = {claim: measured(claim) for claim in CLAIMED}
+CLAIMS: Final = {claim: measure_of(claim) for claim in CLAIMED}

@@ -56,10 +56,12 @@ class Evolution:
     """The bits of all that there is to know."""
     quick: bool = False
     claims: list[Written] = field(default_factory=list)
+    names: dict[str, Any] = field(default_factory=lambda: {name: m.to_json() for name, m in line_names().items()})
+    """What the lines are called, by id."""
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values, and the names of the lines by id."""
-        return asdict(self) | {"names": {name: message.to_json() for name, message in line_names().items()}}
+        """The same as plain values."""
+        return asdict(self)
 
 
 def means(curves: list[ByLayer]) -> list[float]:

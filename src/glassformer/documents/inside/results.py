@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ NEAR: Final = 0.005
 """How near a feature must be to a shape's part of a dimension to count for it."""
 
 
-def names() -> dict[str, Message]:
+def shown_names() -> dict[str, Message]:
     """The names of shapes and phases."""
     shapes = {name: name.split(", ") for name in PUBLISHED}
     found = {
@@ -66,10 +66,12 @@ class Superposition:
     phases: list[list[str]]
     """By importance of the second feature, and sparsity: one of the phases."""
     dictionaries: list[Dictionaries]
+    names: dict[str, Any] = field(default_factory=lambda: {name: m.to_json() for name, m in shown_names().items()})
+    """What shapes and phases are called, by id."""
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values, and the names of shapes and phases by id."""
-        return asdict(self) | {"names": {name: message.to_json() for name, message in names().items()}}
+        """The same as plain values."""
+        return asdict(self)
 
 
 def plateaus(dots: Sequence[Dots]) -> dict[str, float]:

@@ -6,6 +6,7 @@ The numbers are those that `glassformer evolve`, `superposition` and `lineage` l
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ def kept(folder: Path) -> dict[str, list[str]]:
 
 
 def read(folder: Path, place: str) -> dict[str, Any]:
-    """What a study wrote, as far as the views show it."""
+    """What a study wrote, with its messages in every language."""
     name = Path(place).stem
     again = f"run the study again (glassformer {'evolve' if name == 'evolution' else name})"
     if name not in STUDIES or place not in kept(folder)[name]:
@@ -37,10 +38,9 @@ def read(folder: Path, place: str) -> dict[str, Any]:
     if path.stat().st_size > LARGEST:
         raise InputError(f"{place} is larger than {LARGEST:,} bytes, the limit")
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        written = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         raise InputError(f"{place} is not JSON: {again}") from None
-    if not fits(told, STUDIES[name]):
+    if not fits(written, STUDIES[name]):
         raise InputError(f"{place} does not hold what this version shows: {again}")
-    found: dict[str, Any] = in_all_languages(told)
-    return found
+    return {each.name: in_all_languages(written[each.name]) for each in fields(STUDIES[name]) if each.name in written}
