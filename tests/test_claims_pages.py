@@ -80,7 +80,7 @@ def test_a_box_says_what_was_measured(
 
 
 def test_a_claim_that_was_not_run_says_so(show_claims: Any, kept: Kept) -> None:
-    box = show_claims.card(Claim("S3.1", "One.", lambda: (verbatim(""), True), lambda tell: None), kept)
+    box = show_claims.card(Claim("S3.1", "One.", lambda: (verbatim(""), True), lambda progress: None), kept)
     assert '!!! warning "S3.1 not run yet"' in box
     assert "25 minutes" in box
 

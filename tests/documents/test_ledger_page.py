@@ -87,7 +87,7 @@ def three(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     claims = (
         Claim("S0.1", "One.", lambda: (verbatim("seen"), True)),
         Claim("S0.2", "Two.", lambda: (verbatim("not seen"), False)),
-        Claim("S3.1", "Three.", lambda: (verbatim("seen"), True), lambda tell: None),
+        Claim("S3.1", "Three.", lambda: (verbatim("seen"), True), lambda progress: None),
     )
     monkeypatch.setattr(ledger, "CLAIMS", claims)
 
@@ -100,11 +100,11 @@ def three(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_the_page_is_written_even_if_a_claim_does_not_hold(
     shell: Shell, tmp_path: Path, asked: list[str], shown: str
 ) -> None:
-    text, said = shell("claims", *asked, "--html", "ledger.html", code=1)
+    text, notes = shell("claims", *asked, "--html", "ledger.html", code=1)
     page = (tmp_path / "ledger.html").read_text(encoding="utf-8")
     assert re.findall(r'<tr id="(.*?)"', page) == shown.split()
     assert "not seen" in text
-    assert "wrote ledger.html" in said
+    assert "wrote ledger.html" in notes
     assert ("more can be run" in page) == (asked != ["--all"])
 
 
@@ -137,8 +137,8 @@ def test_what_cannot_be_done_is_said_before_anything_is_measured(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.setattr("glassformer.ui.cli.claims.measure", lambda *asked: pytest.fail("measured"))
-    _, said = shell("claims", *arguments, code=2)
-    assert message in said
+    _, notes = shell("claims", *arguments, code=2)
+    assert message in notes
 
 
 def test_quick_claims_can_be_listed(shell: Shell) -> None:

@@ -29,7 +29,7 @@ class Experiments:
         self.measured.append(name)
         return verbatim(f"seen in {name}"), name != self.refuted
 
-    def prepare(self, tell: object) -> None:
+    def prepare(self, progress: object) -> None:
         self.trained += 1
 
     def claims(self) -> tuple[Claim, ...]:
@@ -53,9 +53,9 @@ def test_an_interrupted_run_goes_on(shell: Shell, experiments: Experiments) -> N
     shell("claims", "--all", code=130)
     assert experiments.measured == ["S0.1"]
     experiments.interrupted_at = ""
-    text, said = shell("claims", "--all")
+    text, notes = shell("claims", "--all")
     assert experiments.measured == ["S0.1", "S0.2", "S3.1"]
-    assert "1 of 3 outcomes kept" in said
+    assert "1 of 3 outcomes kept" in notes
     assert all(f"seen in {name}" in text for name in experiments.measured)
 
 
@@ -73,18 +73,18 @@ def test_again_forgets_and_measures_anew(shell: Shell, experiments: Experiments)
     experiments.interrupted_at = "S0.2"
     shell("claims", "--all", "--again", code=130)
     experiments.interrupted_at = ""
-    _, said = shell("claims", "--all")
-    assert "1 of 3 outcomes kept" in said  # of the run that began anew, not of the one before
+    _, notes = shell("claims", "--all")
+    assert "1 of 3 outcomes kept" in notes  # of the run that began anew, not of the one before
     assert experiments.measured == ["S0.1", "S0.2", "S3.1", "S0.1", "S0.2", "S3.1"]
 
 
 @pytest.mark.parametrize("asked", [[], ["--quick"], ["S0.1", "S0.2"]])
 def test_only_all_keeps_and_reads_what_was_kept(shell: Shell, experiments: Experiments, asked: list[str]) -> None:
     shell("claims", *asked)
-    _, said = shell("claims", "--all")
-    assert "0 of 3 outcomes kept" in said
-    _, said = shell("claims", *asked)
-    assert "kept" not in said
+    _, notes = shell("claims", "--all")
+    assert "0 of 3 outcomes kept" in notes
+    _, notes = shell("claims", *asked)
+    assert "kept" not in notes
     assert experiments.measured == ["S0.1", "S0.2", "S0.1", "S0.2", "S3.1", "S0.1", "S0.2"]
 
 
@@ -93,8 +93,8 @@ def test_outcomes_can_be_kept_in_a_file_of_ones_own(
     shell: Shell, experiments: Experiments, tmp_path: Path, asked: list[str]
 ) -> None:
     shell("claims", *asked, "--keep", "mine.json")
-    _, said = shell("claims", "--all", "--keep", "mine.json")
-    assert "2 of 3 outcomes kept in mine.json" in said
+    _, notes = shell("claims", "--all", "--keep", "mine.json")
+    assert "2 of 3 outcomes kept in mine.json" in notes
     assert experiments.measured == ["S0.1", "S0.2", "S3.1"]
     assert set(json.loads((tmp_path / "mine.json").read_text())) == {"S0.1", "S0.2", "S3.1"}
     assert not (tmp_path / "cache").exists()
@@ -105,9 +105,9 @@ def test_a_damaged_file_is_named_and_again_replaces_it(shell: Shell, experiments
     (file,) = (tmp_path / "cache" / "glassformer").iterdir()
     for damage in (b"{", b"\xff", b"[]"):
         file.write_bytes(damage)
-        _, said = shell("claims", "--all", code=2)
-        assert str(file) in said
-        assert "--again" in said
+        _, notes = shell("claims", "--all", code=2)
+        assert str(file) in notes
+        assert "--again" in notes
     shell("claims", "--all", "--again")
     assert set(json.loads(file.read_text())) == {"S0.1", "S0.2", "S3.1"}
 
@@ -138,8 +138,8 @@ def test_every_claim_has_an_experiment() -> None:
 
 def test_a_cache_that_cannot_be_made_is_named(shell: Shell, experiments: Experiments, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    _, said = shell("claims", "--all", code=2)
-    assert str(tmp_path / "cache") in said
+    _, notes = shell("claims", "--all", code=2)
+    assert str(tmp_path / "cache") in notes
 
 
 def test_outcomes_are_kept_in_the_cache(experiments: Experiments, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
 from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
@@ -16,14 +15,14 @@ from glassformer.messages import Message
 STUDIES: Final = {"evolution": Evolution, "superposition": Superposition, "lineage": Lineage}
 """By the names of their files, without `.json`."""
 JSON: Final = float | str | bool | None | list[Any] | dict[str, Any]
-_hints = cache(get_type_hints)
 
 
 def fits(value: Any, shape: Any) -> bool:
     """Whether parsed JSON has the shape of a type: numbers are finite, and a field with a default may be missing."""
     if is_dataclass(shape):
+        hints = get_type_hints(shape)
         return isinstance(value, dict) and all(
-            fits(value[each.name], _hints(shape)[each.name]) if each.name in value else _has_default(each)
+            fits(value[each.name], hints[each.name]) if each.name in value else _has_default(each)
             for each in fields(shape)
         )
     kind, parts = get_origin(shape), get_args(shape)

@@ -64,16 +64,18 @@ def test_what_cannot_be_trained_or_kept_is_refused_before_the_text_is_read(tmp_p
     (tmp_path / "old" / "lm-0").mkdir(parents=True)
     begun = {"settings": {"steps": 20, "evaluate_every": 20}, "architecture": {"layers": 4}, "task": {}}
     (tmp_path / "old" / "lm-0" / "run.json").write_text(json.dumps(begun))
-    said = r"old holds runs with other settings \(steps 20, now 3, layers 4, now 2\): choose another folder \(--out\)"
-    with pytest.raises(InputError, match=said):
+    message = (
+        r"old holds runs with other settings \(steps 20, now 3, layers 4, now 2\): choose another folder \(--out\)"
+    )
+    with pytest.raises(InputError, match=message):
         train_all(unread, tmp_path / "old", workers=1)
 
 
 def test_a_text_that_is_too_short_says_how_much_is_needed_before_a_folder_is_made(tmp_path: Path) -> None:
     lines = SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "small.tsv").write_text("".join(lines[:30]), encoding="utf-8")
-    said = r"small\.tsv has \d+ sentences of at most 24 tokens, too few .*: about [\d,]+ are needed"
-    with pytest.raises(InputError, match=said):
+    message = r"small\.tsv has \d+ sentences of at most 24 tokens, too few .*: about [\d,]+ are needed"
+    with pytest.raises(InputError, match=message):
         train_all(replace(TINY, corpus=str(tmp_path / "small.tsv")), tmp_path / "out", workers=1)
     assert not (tmp_path / "out").exists()
 

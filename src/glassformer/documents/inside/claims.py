@@ -45,8 +45,9 @@ def letters_of_a_counter() -> Measured:
         found.append([float(vectors[1] @ vectors[i]) for i in (2, 0, 3)])
     same, other, opposite = np.array(found).T
     holds = bool(same.min() > 0.3 and np.abs(other).max() < 0.3 and opposite.max() < -0.3)
-    rise, stay, fall = ([f"{value:+.2f}" for value in values] for values in (same, other, opposite))
-    return Message("inside.cosines", rise=rise, stay=stay, down=fall), holds
+    letters = {"rise": same, "stay": other, "down": opposite}
+    cosines = {name: [f"{value:+.2f}" for value in values] for name, values in letters.items()}
+    return Message("inside.cosines", **cosines), holds
 
 
 def temperature() -> Measured:

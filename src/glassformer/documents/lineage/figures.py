@@ -11,10 +11,10 @@ from glassformer.messages import Message
 from glassformer.ui.drawing.chart import Panel, draw_charts
 from glassformer.ui.drawing.heatmap import draw_heatmap
 
-DRAWN: Final = ("none", "location", "linear", "additive", "scaled dot, before the step", "dot")
+DRAWN: Final[tuple[str, ...]] = ("none", "location", "linear", "additive", "scaled dot, before the step", "dot")
 """Those of which it is drawn how far back they remember."""
 LEAST: Final = 1e-9
-"""The part of the largest gradient below which all are drawn alike."""
+"""The part of the largest gradient below which all are drawn as if they were this."""
 
 
 def draw_family(found: Family) -> dict[str, str]:
