@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from glassformer.documents.evolution.results import NAMES, QUESTIONS, Evolution, Learned
+from glassformer.documents.evolution.results import NAMES, QUESTIONS, Evolution, Training
 from glassformer.documents.evolution.verdicts import verdicts
 from glassformer.documents.inside.results import Dictionaries, Dots, Superposition, plateaus
 from glassformer.documents.lineage.family import IN_THE_BLOCK
@@ -19,7 +19,7 @@ def evolution() -> dict[str, Any]:
     seeds = [{layer: 3.0 - i - seed / 5 for i, layer in enumerate(layers)} for seed in range(2)]
     apart = {name: [dict.fromkeys(layers, 0.2)] for name in ("MLM and MT", "LM and MT", "two seeds of LM")}
     found = Evolution(
-        learned={f"{name}-{seed}": Learned(0.5, 0.1, 1000.0) for name in NAMES for seed in range(2)},
+        learned={f"{name}-{seed}": Training(0.5, 0.1, 1000.0) for name in NAMES for seed in range(2)},
         information=dict.fromkeys(QUESTIONS, seeds),
         errors={name: dict.fromkeys(layers, 0.1) for name in QUESTIONS},
         distances=apart,

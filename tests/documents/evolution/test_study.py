@@ -11,7 +11,7 @@ import pytest
 
 from glassformer.documents.evolution.figure import draw
 from glassformer.documents.evolution.measuring import measure
-from glassformer.documents.evolution.results import NAMES, QUESTIONS, Evolution, Learned, line_names
+from glassformer.documents.evolution.results import NAMES, QUESTIONS, Evolution, Training, line_names
 from glassformer.documents.evolution.training import Scale, train_all, train_one
 from glassformer.documents.evolution.verdicts import verdicts
 from glassformer.errors import InputError
@@ -95,7 +95,7 @@ def holds_of(
         for name, x in zip(NAMES.values(), (0.1, 0.2, 0.3), strict=True)
     }
     errors = {name: dict.fromkeys(layers, 0.1) for name in information}
-    learned = {f"{name}-0": Learned(accuracy=right, guess=0.1, tokens_per_second=1.0) for name in NAMES}
+    learned = {f"{name}-0": Training(accuracy=right, guess=0.1, tokens_per_second=1.0) for name in NAMES}
     found = Evolution(learned, information, errors, distances, changes, 6.0)
     return [verdict.holds for verdict in verdicts(found)]
 

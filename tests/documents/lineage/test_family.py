@@ -22,7 +22,7 @@ from places import DATA
 from shell import Shell
 
 SAMPLE = DATA / "sentences.tsv"
-TINY = lineage.Plan({"reverse": ("none", "scaled dot"), "recall": ("none", "additive")}, ("scaled dot",), 1, 3000)
+TINY = lineage.Scale({"reverse": ("none", "scaled dot"), "recall": ("none", "additive")}, ("scaled dot",), 1, 3000)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, lesson in LESSONS.items():
         monkeypatch.setitem(LESSONS, name, replace(lesson, steps=8))
     monkeypatch.setattr(lineage, "QUICK", TINY)
-    monkeypatch.setattr(skips, "QUICK", skips.Plan(depths=(1, 2), seeds=1, steps=2, width=8))
+    monkeypatch.setattr(skips, "QUICK", skips.Scale(depths=(1, 2), seeds=1, steps=2, width=8))
     draw = aligned.draw_dates
     monkeypatch.setattr(aligned, "draw_dates", lambda folder, steps, *rest: draw(folder, 2, *rest))
 
@@ -140,25 +140,25 @@ def test_whether_depth_trains_without_skips_can_turn_out_otherwise() -> None:
 
 
 def test_gradients_fade_without_skips_and_arrive_with_residuals() -> None:
-    plan = skips.Plan(width=16)
+    scale = skips.Scale(width=16)
     (first, *_, last), (residual_first, *_, residual_last) = (
-        skips.gradients(plan, kind, 8) for kind in ("none", "residual, norm before")
+        skips.gradients(scale, kind, 8) for kind in ("none", "residual, norm before")
     )
     assert first < 0.2 * last
     assert residual_first > 0.5 * residual_last
 
 
 def test_translations_are_learned_made_and_scored(tmp_path: Path) -> None:
-    plan = translating.Plan(
+    scale = translating.Scale(
         str(SAMPLE), vocab=330, longest=40, width=8, steps=2, sentences=3, groups=((3, 15), (16, 40))
     )
-    found = translating.translating(plan, tmp_path, 1)
+    found = translating.translating(scale, tmp_path, 1)
     assert found.lengths == [15, 40]
     assert all(0 <= value <= 100 for by in found.bleu.values() for value in by.values())
     assert all(set(example) == {"english", "german", "none", "additive"} for example in found.examples)
     ElementTree.fromstring(figures.draw_translating(found))
     with pytest.raises(InputError, match="no sentences of 41 to 50 tokens"):
-        translating.held_out(task_of(plan.task), 41, 50, 3)  # type: ignore[arg-type]
+        translating.held_out(task_of(scale.task), 41, 50, 3)  # type: ignore[arg-type]
 
 
 def test_bleu_is_that_of_right_translations_and_verdicts_heed_it() -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from glassformer.documents import sources
 from glassformer.documents.evolution import training
 from glassformer.documents.evolution.measuring import measure
-from glassformer.documents.evolution.results import Learned
+from glassformer.documents.evolution.results import Training
 from glassformer.documents.evolution.training import Progress, Scale, train_all
 from glassformer.documents.evolution.verdicts import CLAIMED, verdicts
 from glassformer.documents.verdict import Measured, Verdict
@@ -25,7 +25,7 @@ from glassformer.training.fetching import place_of
 SCALE: Final = Scale()
 
 
-def prepare(progress: Progress) -> dict[str, Learned]:
+def prepare(progress: Progress) -> dict[str, Training]:
     """Train what is not trained yet."""
     return train_all(SCALE, models(), cores(), progress)
 

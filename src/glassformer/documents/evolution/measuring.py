@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from glassformer.documents.evolution.results import NAMES, QUESTIONS, ByLayer, Evolution, Learned
+from glassformer.documents.evolution.results import NAMES, QUESTIONS, ByLayer, Evolution, Training
 from glassformer.documents.evolution.training import OFTEN, Progress, Scale, counts_of, text_for
 from glassformer.errors import InputError
 from glassformer.instruments.change import change
@@ -26,7 +26,7 @@ MASKINGS: Final = 4
 
 
 def measure(
-    scale: Scale, folder: Path, learned: dict[str, Learned], progress: Progress = lambda what, count, of: None
+    scale: Scale, folder: Path, learned: dict[str, Training], progress: Progress = lambda what, count, of: None
 ) -> Evolution:
     """All measurements on the trained models in the folder."""
     text = text_for(scale)

@@ -32,7 +32,7 @@ def line_names() -> dict[str, Message]:
 
 
 @dataclass(frozen=True)
-class Learned:
+class Training:
     """How a training went."""
 
     accuracy: float
@@ -46,7 +46,7 @@ class Learned:
 class Evolution:
     """For each line of each figure the numbers by layer, one curve for each seed or pair."""
 
-    learned: dict[str, Learned]
+    learned: dict[str, Training]
     information: dict[str, list[ByLayer]]
     errors: dict[str, ByLayer]
     """The half-width of the interval of one measurement of information."""

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from jaxtyping import Integer
 
-from glassformer.documents.evolution.results import Learned
+from glassformer.documents.evolution.results import Training
 from glassformer.errors import InputError
 from glassformer.instruments.similarity import ENOUGH
 from glassformer.nn import files
@@ -76,16 +76,16 @@ def text_for(scale: Scale) -> Text:
 
 def train_all(
     scale: Scale, folder: Path, workers: int, progress: Progress = lambda what, count, of: None
-) -> dict[str, Learned]:
+) -> dict[str, Training]:
     """All trainings by name, as many at once as there are workers; translators, which take longest, first."""
     check(scale, folder)
     wanted = [(objective, seed) for objective in reversed(OBJECTIVES) for seed in range(scale.seeds)]
     processes, done = cluster.processes(), 0
-    learned: dict[str, Learned] = {}
+    learned: dict[str, Training] = {}
     with processes.Manager() as manager, ProcessPoolExecutor(workers, processes) as pool:
         steps, stop = manager.Queue(), manager.Event()
         try:
-            coming, running = iter(wanted), dict[Future[Learned], str]()
+            coming, running = iter(wanted), dict[Future[Training], str]()
             while len(learned) < len(wanted):
                 # a pool begins what it was given even when it is to end: so it is given no more than it runs
                 for objective, seed in itertools.islice(coming, workers - len(running)):
@@ -109,7 +109,7 @@ def train_one(
     folder: Path,
     steps: Queue[int] | None = None,
     stop: Event | None = None,
-) -> Learned:
+) -> Training:
     """One training, resumed if it was begun; it stops with a checkpoint on `stop`, or if its parent process is gone."""
     settings = Settings(
         steps=scale.steps,
@@ -137,7 +137,7 @@ def train_one(
     trained = train(reading, architecture_of(scale), settings, run, resume=True, progress=progress)
     if steps is not None:
         steps.put(scale.steps - shown)
-    return Learned(trained.score.accuracy, guess(reading), trained.tokens_per_second)
+    return Training(trained.score.accuracy, guess(reading), trained.tokens_per_second)
 
 
 def architecture_of(scale: Scale) -> Architecture:

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.documents.lineage.family import LESSONS, READERS, Plan
+from glassformer.documents.lineage.family import LESSONS, READERS, Scale
 from glassformer.documents.lineage.results import RNN
 from glassformer.messages import Message
 from glassformer.nn import files
@@ -37,12 +37,12 @@ def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = N
     return draw_alignments(shown, str(Message("lineage.dates")))
 
 
-def draw_reverse(plan: Plan, folder: Path) -> str:
+def draw_reverse(scale: Scale, folder: Path) -> str:
     """The same source by every member that has learned to reverse, the mean of its heads."""
     shown = []
-    for name in plan.readers["reverse"]:
+    for name in scale.readers["reverse"]:
         if READERS[name]["score"] != "none":
-            run = plan.sweep(RNN, "reverse", name).ids[0]
+            run = scale.sweep(RNN, "reverse", name).ids[0]
             shown += alignments("reverse", folder / "reverse" / run / "model", [name])
     return draw_alignments(shown, str(Message("lineage.reverse")), across=4, cell=13.0)
 

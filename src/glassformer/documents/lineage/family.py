@@ -103,7 +103,7 @@ WORDS_BY_PLACE: Final = 256
 
 
 @dataclass(frozen=True)
-class Plan:
+class Scale:
     """What is trained: which members on which tasks, with how many parameters, by how many seeds."""
 
     readers: Mapping[str, Sequence[str]]
@@ -137,11 +137,11 @@ class Plan:
         return {**own, "width": widest(own, LESSONS[task], self.parameters)}
 
 
-LAPTOP: Final = Plan(
+LAPTOP: Final = Scale(
     {task: tuple(READERS) if task == "reverse" else CORE for task in LESSONS if task != IN_THE_BLOCK}, tuple(BLOCKS)
 )
-FULL: Final = Plan({task: tuple(READERS) for task in LESSONS if task != IN_THE_BLOCK}, tuple(BLOCKS))
-QUICK: Final = Plan(
+FULL: Final = Scale({task: tuple(READERS) for task in LESSONS if task != IN_THE_BLOCK}, tuple(BLOCKS))
+QUICK: Final = Scale(
     {
         "reverse": ("none", "additive", "additive, before the step", "scaled dot, before the step"),
         "recall": ("none", "additive"),
@@ -165,9 +165,9 @@ def widest(model: Values, lesson: Lesson, parameters: int) -> int:
     return min(widths[max(above - 1, 0) : above + 1], key=lambda width: abs(count(width) - parameters))
 
 
-def family(plan: Plan, folder: Path, processes: int, watch: Watch | None = None) -> Family:
-    """Train whatever of the plan is not done yet, and put the rows together; readers that reverse are kept."""
-    cases = plan.cases()
+def family(scale: Scale, folder: Path, processes: int, watch: Watch | None = None) -> Family:
+    """Train whatever is not done yet, and put the rows together; readers that reverse are kept."""
+    cases = scale.cases()
     looked_at = {case: sweep for case, sweep in cases.items() if case[:2] == (RNN, "reverse")}
     others = {case: sweep for case, sweep in cases.items() if case not in looked_at}
     everything, path = [trial for sweep in cases.values() for trial in sweep.ids], folder / "family.sqlite"
@@ -182,7 +182,7 @@ def family(plan: Plan, folder: Path, processes: int, watch: Watch | None = None)
     results = results_of(looked_at, path, processes, see, folder / "reverse")
     results |= results_of(others, path, processes, see)
     store.close()
-    rows = [Row.of(case, plan.model(*case)["width"], results[case]) for case in cases]
+    rows = [Row.of(case, scale.model(*case)["width"], results[case]) for case in cases]
     return Family(rows, {name: _by_distance(sweep, folder / "reverse") for (_, _, name), sweep in looked_at.items()})
 
 

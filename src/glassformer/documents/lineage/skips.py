@@ -34,7 +34,7 @@ KINDS: Final[dict[str, Mapping[str, str]]] = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class Scale:
     """What is trained: depths, seeds, and how long."""
 
     depths: Sequence[int] = (2, 4, 8, 16)
@@ -57,25 +57,25 @@ class Plan:
         return sweep_of(values, f"{kind}, {depth} layers")
 
 
-QUICK: Final = Plan(depths=(2, 8), seeds=1, steps=80)
+QUICK: Final = Scale(depths=(2, 8), seeds=1, steps=80)
 
 
-def skips(plan: Plan, store: Path, processes: int, watch: Watch | None = None) -> Skips:
+def skips(scale: Scale, store: Path, processes: int, watch: Watch | None = None) -> Skips:
     """Train whatever is not in the store yet; gradients are computed anew."""
-    sweeps = {(kind, depth): plan.sweep(kind, depth) for kind in KINDS for depth in plan.depths}
+    sweeps = {(kind, depth): scale.sweep(kind, depth) for kind in KINDS for depth in scale.depths}
     results = results_of(sweeps, store, processes, watch)
     accuracies = {
-        kind: {depth: statistics.median(float(r["accuracy"]) for r in results[kind, depth]) for depth in plan.depths}
+        kind: {depth: statistics.median(float(r["accuracy"]) for r in results[kind, depth]) for depth in scale.depths}
         for kind in KINDS
     }
-    deepest = max(plan.depths)
-    return Skips(accuracies, {kind: gradients(plan, kind, deepest) for kind in KINDS})
+    deepest = max(scale.depths)
+    return Skips(accuracies, {kind: gradients(scale, kind, deepest) for kind in KINDS})
 
 
-def gradients(plan: Plan, kind: str, depth: int) -> list[float]:
+def gradients(scale: Scale, kind: str, depth: int) -> list[float]:
     """For each layer of an untrained model, the size of the loss's gradient in all its weights."""
     task = task_of(TASK)
-    model = Architecture(**plan.model(kind, depth)).model(task, seed=0)
+    model = Architecture(**scale.model(kind, depth)).model(task, seed=0)
     assert isinstance(model, Transformer)
     batch = task.batch(np.random.default_rng(0), 64)
     loss = F.cross_entropy(model(batch.tokens).flatten(0, 1), batch.targets.flatten(), ignore_index=NOT_ASKED)

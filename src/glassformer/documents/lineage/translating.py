@@ -23,7 +23,7 @@ AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True)
-class Plan:
+class Scale:
     """What is trained, and on how many sentences that were held out it is tried."""
 
     corpus: str = "help-en-de"
@@ -52,26 +52,26 @@ class Plan:
         return sweep_of(values, f"translating, {score}")
 
 
-def check(plan: Plan) -> None:
+def check(scale: Scale) -> None:
     """Refuse a text that could not be translated, or scored, before anything is trained."""
     imported()
-    reading = task_of(plan.task)
+    reading = task_of(scale.task)
     assert isinstance(reading, Reading)
-    for least, most in plan.groups:
-        held_out(reading, least, most, plan.sentences)
+    for least, most in scale.groups:
+        held_out(reading, least, most, scale.sentences)
 
 
-def translating(plan: Plan, folder: Path, processes: int, watch: Watch | None = None) -> Translating:
+def translating(scale: Scale, folder: Path, processes: int, watch: Watch | None = None) -> Translating:
     """Train what is not there yet, translate, and compare; models are kept in the folder."""
-    sweeps = {score: plan.sweep(score) for score in plan.scores}
+    sweeps = {score: scale.sweep(score) for score in scale.scores}
     results_of(sweeps, folder / "translators.sqlite", processes, watch, folder / "translators")
-    reading = task_of(plan.task)
+    reading = task_of(scale.task)
     assert isinstance(reading, Reading)
     models = {score: files.load(folder / "translators" / sweep.ids[0] / "model")[0] for score, sweep in sweeps.items()}
-    bleu: dict[str, dict[int, float]] = {score: {} for score in plan.scores}
+    bleu: dict[str, dict[int, float]] = {score: {} for score in scale.scores}
     examples: list[dict[str, str]] = []
-    for least, most in plan.groups:
-        sources, right = held_out(reading, least, most, plan.sentences)
+    for least, most in scale.groups:
+        sources, right = held_out(reading, least, most, scale.sentences)
         answers = {score: translate(model, reading, sources) for score, model in models.items()}
         for score, translations in answers.items():
             bleu[score][most] = corpus_bleu(translations, right)

@@ -34,7 +34,7 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Scale:
     """What is trained: machines, depths, MLP widths at one depth, seeds."""
 
     machines: dict[str, Lesson]
@@ -67,7 +67,7 @@ class Plan:
         return self.sweep(spec, {"kind": "lstm", "layers": 1, "width": 2 * self.width})
 
 
-LAPTOP: Final = Plan(
+LAPTOP: Final = Scale(
     {
         "flipflop": Lesson(32, 500),
         "gridworld(9)": Lesson(32, 2000),
@@ -80,7 +80,7 @@ LAPTOP: Final = Plan(
     mlp_depth=2,
     seeds=3,
 )
-QUICK: Final = Plan({"flipflop": Lesson(8, 5)}, depths=(1, 2), mlps=(8, 64), mlp_depth=1, seeds=2, width=16)
+QUICK: Final = Scale({"flipflop": Lesson(8, 5)}, depths=(1, 2), mlps=(8, 64), mlp_depth=1, seeds=2, width=16)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Curve:
 class Shortcuts:
     """For each machine: accuracy by depth, by MLP width, and of the LSTM."""
 
-    plan: Plan
+    scale: Scale
     by_depth: dict[str, Curve]
     by_mlp: dict[str, Curve]
     lstm: dict[str, float]
@@ -113,11 +113,11 @@ class Shortcuts:
         """Accuracy by depth, a panel for each machine."""
         panels = []
         for spec, curve in self.by_depth.items():
-            first, *_, last = self.plan.depths
+            first, *_, last = self.scale.depths
             lines = _lines(curve) | {str(Message("shortcuts.lstm")): [(d, self.lstm[spec]) for d in (first, last)]}
             if known := [(i, value) for i, value in enumerate(PUBLISHED.get(spec, ()), start=1) if i <= last]:
                 lines[str(Message("shortcuts.published"))] = known
-            title = Message("shortcuts.machine_length", machine=spec, length=self.plan.machines[spec].length)
+            title = Message("shortcuts.machine_length", machine=spec, length=self.scale.machines[spec].length)
             panels.append(Panel(str(title), str(Message("shortcuts.layers")), lines))
         return draw_charts(panels, str(Message("shortcuts.by_depth_title")), str(Message("shortcuts.accuracy")))
 
@@ -125,7 +125,7 @@ class Shortcuts:
         """Accuracy by the units of MLPs, a panel for each machine."""
         panels = []
         for spec, curve in self.by_mlp.items():
-            sizes = {"length": self.plan.machines[spec].length, "layers": self.plan.mlp_depth}
+            sizes = {"length": self.scale.machines[spec].length, "layers": self.scale.mlp_depth}
             title = Message("shortcuts.machine_length_layers", machine=spec, **sizes)
             panels.append(Panel(str(title), str(Message("shortcuts.units")), _lines(curve), evenly=True))
         return draw_charts(panels, str(Message("shortcuts.by_width_title")), str(Message("shortcuts.accuracy")))
@@ -137,15 +137,15 @@ def _lines(curve: Curve) -> dict[str, list[tuple[int, float]]]:
     return {str(Message(name)): list(values.items()) for name, values in both.items()}
 
 
-def shortcuts(plan: Plan, store: Path, processes: int, watch: Watch | None = None) -> Shortcuts:
-    """Train whatever of the plan is not in the store yet, and put the accuracies together."""
+def shortcuts(scale: Scale, store: Path, processes: int, watch: Watch | None = None) -> Shortcuts:
+    """Train whatever is not in the store yet, and put the accuracies together."""
     sweeps = {
         (kind, spec, at): sweep
-        for spec in plan.machines
+        for spec in scale.machines
         for kind, some in (
-            ("depth", plan.depth_sweeps(spec)),
-            ("mlp", plan.mlp_sweeps(spec)),
-            ("lstm", {1: plan.lstm_sweep(spec)}),
+            ("depth", scale.depth_sweeps(spec)),
+            ("mlp", scale.mlp_sweeps(spec)),
+            ("lstm", {1: scale.lstm_sweep(spec)}),
         )
         for at, sweep in some.items()
     }
@@ -161,8 +161,8 @@ def shortcuts(plan: Plan, store: Path, processes: int, watch: Watch | None = Non
         )
 
     return Shortcuts(
-        plan,
-        {spec: curve("depth", spec) for spec in plan.machines},
-        {spec: curve("mlp", spec) for spec in plan.machines},
-        {spec: curve("lstm", spec).best[1] for spec in plan.machines},
+        scale,
+        {spec: curve("depth", spec) for spec in scale.machines},
+        {spec: curve("mlp", spec) for spec in scale.machines},
+        {spec: curve("lstm", spec).best[1] for spec in scale.machines},
     )

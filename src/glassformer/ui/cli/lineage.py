@@ -15,7 +15,7 @@ from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progr
 
 if TYPE_CHECKING:
     from glassformer.documents.lineage.results import Family, Skips, Translating
-    from glassformer.documents.lineage.translating import Plan
+    from glassformer.documents.lineage.translating import Scale
     from glassformer.documents.verdict import Verdict
     from glassformer.training.store import Row as Trial
 
@@ -56,11 +56,11 @@ def lineage(
         raise InputError(f"{folder} is a file: choose a folder")
     folder.mkdir(parents=True, exist_ok=True)
     translation = None if quick or text == "none" else brought(text)
-    plan = bench.QUICK if quick else bench.FULL if full else bench.LAPTOP
+    scale = bench.QUICK if quick else bench.FULL if full else bench.LAPTOP
     with trials_bar("the family ") as watch:
-        family = bench.family(plan, folder, cores(), watch)
+        family = bench.family(scale, folder, cores(), watch)
     with trials_bar("skips      ") as watch:
-        stacked = skips.skips(skips.QUICK if quick else skips.Plan(), folder / "skips.sqlite", cores(), watch)
+        stacked = skips.skips(skips.QUICK if quick else skips.Scale(), folder / "skips.sqlite", cores(), watch)
     with trials_bar("dates      ") as watch:
         dates = aligned.draw_dates(folder, 200 if quick else 400, cores(), watch)
     read = None
@@ -71,7 +71,7 @@ def lineage(
     concluded += verdicts.of_translating(read) if read else []
     found = Lineage.of(family, stacked, read, concluded, quick).to_json()
     drawn = figures.draw_family(family) | {"skips": figures.draw_skips(stacked), "dates": dates}
-    drawn["reverse"] = aligned.draw_reverse(plan, folder)
+    drawn["reverse"] = aligned.draw_reverse(scale, folder)
     drawn |= {"bleu": figures.draw_translating(read)} if read else {}
     write_atomically(folder / "lineage.json", to_json(found).encode())
     for name, svg in drawn.items():
@@ -87,9 +87,9 @@ def lineage(
     return None
 
 
-def brought(text: str) -> Plan | None:
+def brought(text: str) -> Scale | None:
     """What is to be translated; a corpus that cannot be brought is said, and the rest is done without."""
-    from glassformer.documents.lineage.translating import Plan, check
+    from glassformer.documents.lineage.translating import Scale, check
     from glassformer.training import fetching
 
     try:
@@ -98,9 +98,9 @@ def brought(text: str) -> Plan | None:
     except InputError as error:
         err.print(f"nothing is translated: {error}")
         return None
-    plan = Plan(text)
-    check(plan)
-    return plan
+    scale = Scale(text)
+    check(scale)
+    return scale
 
 
 @contextmanager
