@@ -112,7 +112,7 @@ def show_classification(found: Classification, spec: str) -> None:
         table.add_row("assuming", told["assumes"])
     for method, layers in told["depth"].items():
         if layers is None:
-            doubled = found.cascade.layers(found.length) if found.cascade else 0
+            doubled = found.layers.get(method)
             said = (
                 f"none of constant depth; {doubled} with doubling for what is not solvable" if doubled else "not known"
             )

@@ -39,15 +39,15 @@ def draw_cascade(cascade: Cascade, title: str) -> str:
 def _caption(cascade: Cascade) -> list[str]:
     machine = cascade.machine
     levels = f"{counted(len(machine.states), 'state')} as {counted(len(cascade.levels), 'level')}"
-    if cascade.depth is None:
+    if not cascade.solvable:
         return [f"{levels}; not every group is solvable, so no constant depth is known"]
-    return [f"{levels}; a transformer can follow it in {counted(cascade.depth, 'layer')}, however long the word"]
+    return [f"{levels}; a transformer can follow it in {counted(cascade.height, 'layer')}, however long the word"]
 
 
 def _card(cascade: Cascade, number: int, top: float) -> tuple[float, list[str]]:
     """One level, from `top` on: its height and its marks."""
     level = cascade.levels[number]
-    layers = counted(level.depth, "layer") if level.solvable else "logarithmic depth"
+    layers = counted(level.height, "layer") if level.solvable else "logarithmic depth"
     memory = "resets" if level.ever_resets else "never resets"
     inner = [
         svg.text(2 * MARGIN, top + 26, f"Level {number + 1}", 15, bold=True),
