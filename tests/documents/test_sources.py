@@ -89,7 +89,7 @@ def test_trained_models_are_kept_as_long_as_training_is_the_same(package: Path) 
     [
         ("from glassformer import compile", "compiler/pipeline.py"),
         ("import glassformer", "compiler/pipeline.py"),
-        ("import glassformer.algebra.way", "algebra/way.py"),
+        ("import glassformer.algebra.holonomy", "algebra/holonomy.py"),
         ("from glassformer.automata import zoo", "automata/zoo.py"),
         ("def late():\n    from glassformer.nn import Config", "nn/config.py"),
         ("WORDS = 'common.and_more'", "messages/en/common.toml"),
