@@ -41,6 +41,10 @@ def read(folder: Path, place: str) -> dict[str, Any]:
         written = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         raise InputError(f"{place} is not JSON: {again}") from None
-    if not fits(written, STUDIES[name]):
+    try:
+        known = fits(written, STUDIES[name])
+    except RecursionError:  # nested far deeper than anything that a study writes
+        known = False
+    if not known:
         raise InputError(f"{place} does not hold what this version shows: {again}")
     return {each.name: in_all_languages(written[each.name]) for each in fields(STUDIES[name]) if each.name in written}
