@@ -55,7 +55,7 @@ def _named_in(place: Path, package: Path) -> list[Path]:
 
 def _imported(text: str, package: Path) -> Iterator[str]:
     """The modules that a source imports; a name that `glassformer` itself gives is followed to its module."""
-    for node in ast.walk(ast.parse(text)):
+    for node in _statements(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -64,11 +64,19 @@ def _imported(text: str, package: Path) -> Iterator[str]:
                 yield inner if _place(inner, package) else _found_later(package).get(inner, node.module)
 
 
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All statements: imports are among them, and expressions, which are many more, need not be looked at."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield node
+            yield from _statements(node)
+
+
 @cache
 def _found_later(package: Path) -> dict[str, str]:
     """The module of each name that `glassformer` itself gives, as its imports for type checkers say."""
     tree = ast.parse((package / "__init__.py").read_text("utf-8"))
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    imports = [node for node in _statements(tree) if isinstance(node, ast.ImportFrom)]
     return {f"glassformer.{alias.name}": str(node.module) for node in imports for alias in node.names}
 
 
