@@ -25,14 +25,14 @@ def row(name: str, values: dict[int, float]) -> str:
 
 def show(found: Shortcuts) -> None:
     for spec, curve in found.by_depth.items():
-        print(f"\n{spec}, T = {found.plan.machines[spec].length}")
+        print(f"\n{spec}, T = {found.scale.machines[spec].length}")
         print(f"  {'layers':22}" + "".join(f"{depth:>8}" for depth in curve.scores))
         for name, values in (("best seed", curve.best), ("median seed", curve.median)):
             print(row(name, values))
         if spec in PUBLISHED:
             print(row("published, T = 100", dict(enumerate(PUBLISHED[spec], start=1))))
         print(row("LSTM, best seed", {1: found.lstm[spec]}))
-        show_mlp(found.by_mlp[spec], found.plan.mlp_depth)
+        show_mlp(found.by_mlp[spec], found.scale.mlp_depth)
 
 
 def show_mlp(curve: Curve, layers: int) -> None:
@@ -52,8 +52,8 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as nowhere:
         folder = Path(nowhere) if arguments.quick else arguments.out
-        plan = QUICK if arguments.quick else LAPTOP
-        found = shortcuts(plan, folder / "runs.sqlite", len(os.sched_getaffinity(0)), tell)
+        scale = QUICK if arguments.quick else LAPTOP
+        found = shortcuts(scale, folder / "runs.sqlite", len(os.sched_getaffinity(0)), tell)
         print(file=sys.stderr)
         show(found)
         (folder / "shortcuts.svg").write_text(found.draw())

@@ -1,7 +1,8 @@
 """Puts the claims into the pages while the site is built: what was claimed and measured, the verdict, the command.
 
 In the pages stand links to the ledger, docs/claims.json. `[S0.6: what was measured](../claims.json)` becomes that claim
-and `[All claims](../claims.json)` a table. `glassformer claims --all --keep docs/claims.json` measures what is missing.
+and `[All claims](../claims.json)` a table. `glassformer claims --all --keep docs/claims.json` measures what is missing,
+and what rests on code that was changed since.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from glassformer.documents import CLAIMS, DOCUMENTS, Claim, Kept, Outcome
-from glassformer.wording import counted
+from glassformer.documents.ledger import CLAIMS, DOCUMENTS, Claim, Kept, Outcome
 
 LEDGER = Path(__file__).with_name("claims.json")
 ONE = re.compile(r"^\[(S\d+\.\d+): what was measured\]\(\.\./claims\.json\)$", re.MULTILINE)
@@ -48,16 +48,16 @@ def table(claims: Sequence[Claim], kept: Kept) -> str:
         lines += [f"\n## [{document} · {title}]({page})\n", "| claim | what is claimed | verdict |", "|---|---|---|"]
         for claim in claims:
             if claim.id.startswith(f"{document}."):
-                told, holds = plain(claim.claimed).replace("|", r"\|"), verdict(claim, kept)
-                lines.append(f"| [{claim.id}]({page}#{claim.id}) | {told} | {SIGNS[holds]}{WORDS[holds]} |")
+                claimed, holds = plain(claim.claimed).replace("|", r"\|"), verdict(claim, kept)
+                lines.append(f"| [{claim.id}]({page}#{claim.id}) | {claimed} | {SIGNS[holds]}{WORDS[holds]} |")
     return "\n".join(lines)
 
 
 def count(verdicts: Sequence[bool | None]) -> str:
     """How many claims hold, do not, and were not run."""
     holding, refuted, missing = (verdicts.count(each) for each in (True, False, None))
-    said = f"{holding} of {counted(len(verdicts), 'claim')} {'holds' if holding == 1 else 'hold'}"
-    return said + f", {refuted} not" * bool(refuted) + f", {missing} not run yet" * bool(missing) + "."
+    holds = f"{holding} of {len(verdicts)} claims {'holds' if holding == 1 else 'hold'}"
+    return holds + f", {refuted} not" * bool(refuted) + f", {missing} not run yet" * bool(missing) + "."
 
 
 def last_outcome(claim: Claim, kept: Kept) -> Outcome | None:
@@ -69,7 +69,7 @@ def last_outcome(claim: Claim, kept: Kept) -> Outcome | None:
 
 
 def verdict(claim: Claim, kept: Kept) -> bool | None:
-    """Whether it holds; None if nobody knows yet."""
+    """Whether it holds; None if it was never measured."""
     outcome = last_outcome(claim, kept)
     return outcome.holds if outcome else None
 

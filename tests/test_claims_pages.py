@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from glassformer.documents import CLAIMS, DOCUMENTS, Claim, Kept, run
+from glassformer.documents.ledger import CLAIMS, DOCUMENTS, Claim, Kept, run
+from glassformer.documents.verdict import Measured
+from glassformer.messages import verbatim
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {name: (DOCS / "claims" / f"{name.lower()}.md").read_text(encoding="utf-8") for name in DOCUMENTS}
@@ -63,12 +65,12 @@ def test_the_ledger_holds_outcomes_of_these_claims_alone() -> None:
 @pytest.mark.parametrize(
     ("measure", "kind", "verdict"),
     [
-        (lambda: ("12 of 12", True), "success", "holds"),
-        (lambda: ("11 of 12", False), "failure", "does not hold"),
+        (lambda: (verbatim("12 of 12"), True), "success", "holds"),
+        (lambda: (verbatim("11 of 12"), False), "failure", "does not hold"),
     ],
 )
 def test_a_box_says_what_was_measured(
-    show_claims: Any, kept: Kept, measure: Callable[[], tuple[str, bool]], kind: str, verdict: str
+    show_claims: Any, kept: Kept, measure: Callable[[], Measured], kind: str, verdict: str
 ) -> None:
     claim = Claim("S0.1", "One.", measure)
     (outcome,) = run([claim], kept)
@@ -78,7 +80,7 @@ def test_a_box_says_what_was_measured(
 
 
 def test_a_claim_that_was_not_run_says_so(show_claims: Any, kept: Kept) -> None:
-    box = show_claims.card(Claim("S3.1", "One.", lambda: ("", True), lambda tell: None), kept)
+    box = show_claims.card(Claim("S3.1", "One.", lambda: (verbatim(""), True), lambda progress: None), kept)
     assert '!!! warning "S3.1 not run yet"' in box
     assert "25 minutes" in box
 
@@ -86,7 +88,7 @@ def test_a_claim_that_was_not_run_says_so(show_claims: Any, kept: Kept) -> None:
 def test_an_outcome_of_an_older_experiment_is_called_that_and_one_of_other_words_is_not_shown(
     show_claims: Any, kept: Kept
 ) -> None:
-    claim = Claim("S0.1", "One.", lambda: ("seen", True))
+    claim = Claim("S0.1", "One.", lambda: (verbatim("seen"), True))
     list(run([claim], kept))
     kept.rows["S0.1"]["experiment"] = "another"
     assert "seen *(The experiment was changed since.)*" in show_claims.card(claim, kept)

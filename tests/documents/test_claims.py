@@ -20,9 +20,9 @@ from glassformer.compiler.constructions.universal import (
 from glassformer.compiler.description import Description, describe
 from glassformer.compiler.elsewhere.recurrent import recurrent_network
 from glassformer.compiler.pipeline import compile
-from glassformer.documents import CLAIMS, Claim, find, run
 from glassformer.documents.evolution import claims as s3_evolution
-from glassformer.documents.evolution.study import Scale
+from glassformer.documents.evolution.training import Scale
+from glassformer.documents.ledger import CLAIMS, Claim, find, run
 from glassformer.documents.shortcuts.learned import learned
 from glassformer.errors import InputError
 from glassformer.instruments import HeadScore
@@ -89,8 +89,8 @@ def by_doubling(machine: Machine, length: int, method: str = "auto", dtype: str 
 
 
 def upside_down(model: Transformer, certificate: Certificate) -> Description:
-    told = describe(model, certificate)
-    return replace(told, layers=told.layers[::-1])
+    described = describe(model, certificate)
+    return replace(described, layers=described.layers[::-1])
 
 
 def stuck_at_the_start(table: object, words: np.ndarray, start: int) -> np.ndarray:

@@ -1,12 +1,15 @@
 """`glassformer claims --html FILE`: the ledger as a page that stands alone."""
 
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from glassformer.documents import CLAIMS, DOCUMENTS, Claim, ledger
+from glassformer.documents import ledger
+from glassformer.documents.ledger import CLAIMS, DOCUMENTS, Claim
+from glassformer.messages import verbatim
 from glassformer.ui.drawing.ledger import Row, draw_ledger
 from shell import Shell
 
@@ -73,9 +76,8 @@ def test_a_page_without_rows_is_a_page() -> None:
 
 def test_every_claim_is_of_a_document_with_a_title() -> None:
     assert {claim.id.split(".")[0] for claim in CLAIMS} == set(DOCUMENTS)
-    for module in {claim.measure.__module__ for claim in CLAIMS}:
-        document = module.rsplit(".", 1)[1].split("_")[0].upper()
-        assert DOCUMENTS[document] in (__import__(module, fromlist=["CLAIMS"]).__doc__ or "")
+    for claim in CLAIMS:
+        assert DOCUMENTS[claim.id.split(".")[0]] in (sys.modules[claim.measure.__module__].__doc__ or "")
 
 
 @pytest.fixture
@@ -83,9 +85,9 @@ def three(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two claims that are quick, of which one does not hold, and one that trains."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     claims = (
-        Claim("S0.1", "One.", lambda: ("seen", True)),
-        Claim("S0.2", "Two.", lambda: ("not seen", False)),
-        Claim("S3.1", "Three.", lambda: ("seen", True), lambda tell: None),
+        Claim("S0.1", "One.", lambda: (verbatim("seen"), True)),
+        Claim("S0.2", "Two.", lambda: (verbatim("not seen"), False)),
+        Claim("S3.1", "Three.", lambda: (verbatim("seen"), True), lambda progress: None),
     )
     monkeypatch.setattr(ledger, "CLAIMS", claims)
 
@@ -98,11 +100,11 @@ def three(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_the_page_is_written_even_if_a_claim_does_not_hold(
     shell: Shell, tmp_path: Path, asked: list[str], shown: str
 ) -> None:
-    text, said = shell("claims", *asked, "--html", "ledger.html", code=1)
+    text, notes = shell("claims", *asked, "--html", "ledger.html", code=1)
     page = (tmp_path / "ledger.html").read_text(encoding="utf-8")
     assert re.findall(r'<tr id="(.*?)"', page) == shown.split()
     assert "not seen" in text
-    assert "wrote ledger.html" in said
+    assert "wrote ledger.html" in notes
     assert ("more can be run" in page) == (asked != ["--all"])
 
 
@@ -135,8 +137,8 @@ def test_what_cannot_be_done_is_said_before_anything_is_measured(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.setattr("glassformer.ui.cli.claims.measure", lambda *asked: pytest.fail("measured"))
-    _, said = shell("claims", *arguments, code=2)
-    assert message in said
+    _, notes = shell("claims", *arguments, code=2)
+    assert message in notes
 
 
 def test_quick_claims_can_be_listed(shell: Shell) -> None:

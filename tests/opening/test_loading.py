@@ -72,7 +72,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     train(Reading(text, "lm"), SMALL, FEW, place / "lm")
     train(Reading(text, "mt"), SMALL, FEW, place / "mt")
     world = make_world(6, 0)
-    sentences = [f"start {world.sentence(fact)}" for fact in range(world.count)]
+    sentences = [f"start {world.prompt(fact)}" for fact in range(world.count)]
     documents = {NAMES: files.to_json(list(world.names)), SENTENCES: files.to_json(sentences)}
     files.save(place / "facts", planted(world, "relation"), documents)
     files.save(place / "nameless", Transformer(PLAIN))

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from glassformer.atomic import write_atomically
+from glassformer.documents import sources
 from glassformer.documents.approximation import claims as s1_approximation
 from glassformer.documents.evolution import claims as s3_evolution
-from glassformer.documents.evolution.study import Told
+from glassformer.documents.evolution.training import Progress
 from glassformer.documents.inside import claims as s4_inside
 from glassformer.documents.lineage import claims as s2_lineage
 from glassformer.documents.shortcuts import learned as s0_learning
 from glassformer.documents.shortcuts import theorems as s0_shortcuts
-from glassformer.documents.verdict import Verdict
+from glassformer.documents.verdict import Measured
 from glassformer.errors import InputError
 from glassformer.training.fetching import place_of
-
-Measured = tuple[str, bool]
-"""What was seen, in words, and whether the claim holds."""
 
 DOCUMENTS: Final = {
     "S0": "Transformers learn shortcuts to automata",
@@ -45,8 +38,8 @@ class Claim:
     id: str
     claimed: str
     measure: Callable[[], Measured]
-    prepare: Callable[[Told], object] | None = None
-    """Trainings of many minutes, on a text from a registry, that are told step by step."""
+    prepare: Callable[[Progress], object] | None = None
+    """Trainings of many minutes, on a text from a registry, that show their progress."""
 
     @property
     def slow(self) -> bool:
@@ -60,8 +53,8 @@ class Claim:
 
     @property
     def experiment(self) -> str:
-        """A digest of what is run; another one means that another thing would be measured."""
-        return experiment_in(self.measure.__module__)
+        """A digest of all that is run; another one means that another thing would be measured."""
+        return sources.digest(self.measure.__module__)
 
 
 @dataclass(frozen=True)
@@ -94,14 +87,8 @@ def find(ids: Iterable[str]) -> list[Claim]:
     known = {claim.id: claim for claim in CLAIMS}
     for identifier in wanted:
         if identifier not in known:
-            raise InputError(f"there is no claim {identifier!r}; those that can be run are {', '.join(known)}")
+            raise InputError("documents.no_claim", claim=identifier, known=list(known))
     return [known[identifier] for identifier in wanted] or list(CLAIMS)
-
-
-def spelled_out(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Verdicts on claims that go by their ids, with the sentence behind each id."""
-    sentences = {claim.id: f"{claim.id}: {claim.claimed}" for claim in CLAIMS}
-    return [replace(verdict, claim=sentences[verdict.claim]) for verdict in verdicts]
 
 
 class Kept:
@@ -118,9 +105,9 @@ class Kept:
             rows = {}
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            raise InputError(f"{self.path}: not a file of kept outcomes ({why}): delete it, or give --again") from None
+            raise InputError("documents.unreadable_outcomes", path=self.path, why=str(why)) from None
         if not isinstance(rows, dict):
-            raise InputError(f"{self.path}: not a file of kept outcomes: delete it, or give --again")
+            raise InputError("documents.no_outcomes", path=self.path)
         self.rows: dict[str, Any] = rows
 
     def of(self, claim: Claim) -> Outcome | None:
@@ -141,17 +128,8 @@ class Kept:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{self.path.parent}: the folder cannot be made: {error.strerror}") from None
+            raise InputError("documents.no_folder", folder=self.path.parent, why=error.strerror) from None
         write_atomically(self.path, (json.dumps(self.rows, ensure_ascii=False, indent=1) + "\n").encode())
-
-
-@cache
-def experiment_in(module: str) -> str:
-    """A digest of the experiments in a module: its source, that of studies it takes from, the version of the rest."""
-    taken = {str(getattr(value, "__module__", "")) for value in vars(sys.modules[module]).values()}
-    names = [module, *sorted(name for name in taken if name.startswith("glassformer.documents."))]
-    sources = [inspect.getsource(sys.modules[name]) for name in names]
-    return hashlib.sha256("\0".join([version("glassformer"), *sources]).encode()).hexdigest()
 
 
 def run(claims: Iterable[Claim], kept: Kept | None = None) -> Iterator[Outcome]:
@@ -159,7 +137,8 @@ def run(claims: Iterable[Claim], kept: Kept | None = None) -> Iterator[Outcome]:
     for claim in claims:
         outcome = kept.of(claim) if kept else None
         if outcome is None:
-            outcome = Outcome(claim.id, claim.claimed, *claim.measure())
+            seen, holds = claim.measure()
+            outcome = Outcome(claim.id, claim.claimed, str(seen), holds)
             if kept:
                 kept.add(claim, outcome)
         yield outcome

@@ -9,17 +9,11 @@ from threading import Event
 
 import pytest
 
-from glassformer.documents.evolution.study import (
-    NAMES,
-    QUESTIONS,
-    Evolution,
-    Learned,
-    Scale,
-    measure,
-    train_all,
-    train_one,
-    verdicts,
-)
+from glassformer.documents.evolution.figure import draw
+from glassformer.documents.evolution.measuring import measure
+from glassformer.documents.evolution.results import NAMES, QUESTIONS, Evolution, Training, line_names
+from glassformer.documents.evolution.training import Scale, train_all, train_one
+from glassformer.documents.evolution.verdicts import verdicts
 from glassformer.errors import InputError
 from places import DATA
 
@@ -34,20 +28,21 @@ def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(t
     learned = train_all(TINY, tmp_path, workers=2)
     assert all(each.tokens_per_second > 0 and 0 < each.guess < 0.5 for each in learned.values())
     assert set(learned) == {f"{objective}-{seed}" for objective in NAMES for seed in range(2)}
-    told_steps: list[tuple[int, int]] = []
-    assert train_all(TINY, tmp_path, 2, lambda what, count, of: told_steps.append((count, of))) == learned
-    assert told_steps[-1] == (18, 18)
-    told = measure(TINY, tmp_path, learned)
-    assert set(told.information) == set(QUESTIONS)
-    assert all(len(curves) == 2 for curves in told.information.values())
-    assert set(told.distances) == {
+    steps_shown: list[tuple[int, int]] = []
+    assert train_all(TINY, tmp_path, 2, lambda what, count, of: steps_shown.append((count, of))) == learned
+    assert steps_shown[-1] == (18, 18)
+    found = measure(TINY, tmp_path, learned)
+    assert set(found.information) == set(QUESTIONS)
+    assert all(len(curves) == 2 for curves in found.information.values())
+    assert set(found.distances) == {
         "LM and MLM", "LM and MT", "MLM and MT", "two seeds of LM", "two seeds of MLM", "two seeds of MT",
     }  # fmt: skip
-    assert all(list(curve) == ["embedding", "1", "2"] for curves in told.distances.values() for curve in curves)
-    assert all(0 <= value <= 1 for curves in told.distances.values() for curve in curves for value in curve.values())
-    assert set(told.changes) == set(NAMES.values())
-    ET.fromstring(told.draw())
-    assert [verdict.claim for verdict in verdicts(told)] == [f"S3.{i}" for i in range(1, 6)]
+    assert all(list(curve) == ["embedding", "1", "2"] for curves in found.distances.values() for curve in curves)
+    assert all(0 <= value <= 1 for curves in found.distances.values() for curve in curves for value in curve.values())
+    assert set(found.changes) == set(NAMES.values())
+    ET.fromstring(draw(found))
+    assert {*found.information, *found.distances} == set(line_names())
+    assert [str(verdict.claim)[:5] for verdict in verdicts(found)] == [f"S3.{i}:" for i in range(1, 6)]
 
 
 def test_a_training_that_is_told_to_stop_keeps_a_checkpoint(tmp_path: Path, heeding_interrupts: None) -> None:
@@ -69,21 +64,23 @@ def test_what_cannot_be_trained_or_kept_is_refused_before_the_text_is_read(tmp_p
     (tmp_path / "old" / "lm-0").mkdir(parents=True)
     begun = {"settings": {"steps": 20, "evaluate_every": 20}, "architecture": {"layers": 4}, "task": {}}
     (tmp_path / "old" / "lm-0" / "run.json").write_text(json.dumps(begun))
-    said = r"old holds runs with other settings \(steps 20, now 3, layers 4, now 2\): choose another folder \(--out\)"
-    with pytest.raises(InputError, match=said):
+    message = (
+        r"old holds runs with other settings \(steps 20, now 3, layers 4, now 2\): choose another folder \(--out\)"
+    )
+    with pytest.raises(InputError, match=message):
         train_all(unread, tmp_path / "old", workers=1)
 
 
 def test_a_text_that_is_too_short_says_how_much_is_needed_before_a_folder_is_made(tmp_path: Path) -> None:
     lines = SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "small.tsv").write_text("".join(lines[:30]), encoding="utf-8")
-    said = r"small\.tsv has \d+ sentences of at most 24 tokens, too few .*: about [\d,]+ are needed"
-    with pytest.raises(InputError, match=said):
+    message = r"small\.tsv has \d+ sentences of at most 24 tokens, too few .*: about [\d,]+ are needed"
+    with pytest.raises(InputError, match=message):
         train_all(replace(TINY, corpus=str(tmp_path / "small.tsv")), tmp_path / "out", workers=1)
     assert not (tmp_path / "out").exists()
 
 
-def told_of(
+def holds_of(
     lm: list[float], mlm: list[float], near: float, far: float, right: float = 0.3, differ: float = 0.01
 ) -> list[bool]:
     layers = ["embedding", "1", "2", "3"]
@@ -98,12 +95,12 @@ def told_of(
         for name, x in zip(NAMES.values(), (0.1, 0.2, 0.3), strict=True)
     }
     errors = {name: dict.fromkeys(layers, 0.1) for name in information}
-    learned = {f"{name}-0": Learned(accuracy=right, guess=0.1, tokens_per_second=1.0) for name in NAMES}
+    learned = {f"{name}-0": Training(accuracy=right, guess=0.1, tokens_per_second=1.0) for name in NAMES}
     found = Evolution(learned, information, errors, distances, changes, 6.0)
     return [verdict.holds for verdict in verdicts(found)]
 
 
 def test_a_verdict_follows_from_the_numbers() -> None:
-    assert told_of([5, 4.8, 4, 3], [5, 4.8, 4, 4.5], 0.3, 0.5) == [True] * 5
-    assert told_of([5, 4.8, 4, 4.95], [5, 4.8, 4, 3.9], 0.5, 0.4) == [True, False, False, False, True]
-    assert told_of([5, 4.8, 4, 3], [4, 4.3, 4.4, 4.5], 0.3, 0.5, 0.15, 0.2) == [False, True, False, True, False]
+    assert holds_of([5, 4.8, 4, 3], [5, 4.8, 4, 4.5], 0.3, 0.5) == [True] * 5
+    assert holds_of([5, 4.8, 4, 4.95], [5, 4.8, 4, 3.9], 0.5, 0.4) == [True, False, False, False, True]
+    assert holds_of([5, 4.8, 4, 3], [4, 4.3, 4.4, 4.5], 0.3, 0.5, 0.15, 0.2) == [False, True, False, True, False]

@@ -7,23 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from glassformer.documents.lineage import aligned, skips, translating
+from glassformer.documents.lineage import aligned, figures, skips, translating, verdicts
 from glassformer.documents.lineage import family as lineage
-from glassformer.documents.lineage.family import (
-    BLOCK,
-    BLOCKS,
-    CORE,
-    IN_THE_BLOCK,
-    LAPTOP,
-    LESSONS,
-    READERS,
-    RNN,
-    Family,
-    Lesson,
-    Row,
-)
-from glassformer.documents.lineage.skips import KINDS, Skips
-from glassformer.documents.lineage.translating import Translating
+from glassformer.documents.lineage.family import BLOCKS, CORE, IN_THE_BLOCK, LAPTOP, LESSONS, READERS, Lesson
+from glassformer.documents.lineage.results import BLOCK, RNN, Family, Row, Skips, Translating
+from glassformer.documents.lineage.skips import KINDS
 from glassformer.errors import InputError
 from glassformer.training.architecture import Architecture
 from glassformer.training.store import Store
@@ -34,7 +22,7 @@ from places import DATA
 from shell import Shell
 
 SAMPLE = DATA / "sentences.tsv"
-TINY = lineage.Plan({"reverse": ("none", "scaled dot"), "recall": ("none", "additive")}, ("scaled dot",), 1, 3000)
+TINY = lineage.Scale({"reverse": ("none", "scaled dot"), "recall": ("none", "additive")}, ("scaled dot",), 1, 3000)
 
 
 @pytest.fixture
@@ -43,7 +31,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, lesson in LESSONS.items():
         monkeypatch.setitem(LESSONS, name, replace(lesson, steps=8))
     monkeypatch.setattr(lineage, "QUICK", TINY)
-    monkeypatch.setattr(skips, "QUICK", skips.Plan(depths=(1, 2), seeds=1, steps=2, width=8))
+    monkeypatch.setattr(skips, "QUICK", skips.Scale(depths=(1, 2), seeds=1, steps=2, width=8))
     draw = aligned.draw_dates
     monkeypatch.setattr(aligned, "draw_dates", lambda folder, steps, *rest: draw(folder, 2, *rest))
 
@@ -53,7 +41,7 @@ def test_the_bench_runs_goes_on_and_draws(shell: Shell, tmp_path: Path) -> None:
     found = shell.json("lineage", "--quick", "--out", "kept")
     assert {(row["host"], row["task"], row["member"]) for row in found["family"]} == set(TINY.cases())
     assert set(found["skips"]["accuracies"]) == set(KINDS)
-    assert all({"claim", "said", "holds"} == set(verdict) for verdict in found["verdicts"])
+    assert all({"claim", "said", "holds", "messages"} == set(verdict) for verdict in found["verdicts"])
     for name in ("family", "steps", "seconds", "members", "distance", "skips", "dates", "reverse"):
         ElementTree.parse(tmp_path / "kept" / f"{name}.svg")
     assert read(tmp_path / "kept", "lineage.json")["family"] == found["family"]  # the page shows it
@@ -62,9 +50,9 @@ def test_the_bench_runs_goes_on_and_draws(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_the_family_is_listed_with_its_formulas(shell: Shell) -> None:
-    told, _ = shell("lineage", "--list")
-    assert "Bahdanau" in told
-    assert "tanh(W q + U k)" in told
+    text, _ = shell("lineage", "--list")
+    assert "Bahdanau" in text
+    assert "tanh(W q + U k)" in text
     names = {row["name"] for row in shell.json("lineage", "--list")}
     assert {"hard", "additive", "location", "local-p", "multi-head", "linear", "alibi"} <= names
 
@@ -90,93 +78,95 @@ def test_the_whole_family_learns_to_reverse_and_the_core_everything() -> None:
     assert set(LAPTOP.blocks) == set(BLOCKS)
 
 
-def row(accuracy: float = 1.0, reached: int | None = 100, **tests: float) -> Row:
-    return Row(64, [accuracy, accuracy], accuracy, tests, reached, 1.0)
+def row(case: tuple[str, str, str], right: float = 1.0, reached: int | None = 100) -> Row:
+    return Row(*case, 64, [right, right], right, right, {}, reached, 1.0)
 
 
 STORY = Family(
-    {
-        (RNN, "recall", "none"): row(0.4, None),
-        (RNN, "recall", "additive"): row(1.0),
-        (RNN, "fetch", "scaled dot"): row(0.9, None),
-        (RNN, "fetch", "multi-head"): row(1.0),
-        (RNN, "reverse", "none"): row(0.7),
-        (RNN, "reverse", "additive"): row(0.95),
-        (RNN, "reverse", "additive, before the step"): row(0.95),
-        (RNN, "reverse", "scaled dot, before the step"): row(0.9),
-        (BLOCK, IN_THE_BLOCK, "additive"): row(0.6),
-        (BLOCK, IN_THE_BLOCK, "scaled dot"): row(0.8),
-    },
+    [
+        row((RNN, "recall", "none"), 0.4, None),
+        row((RNN, "recall", "additive")),
+        row((RNN, "fetch", "scaled dot"), 0.9, None),
+        row((RNN, "fetch", "multi-head")),
+        row((RNN, "reverse", "none"), 0.7),
+        row((RNN, "reverse", "additive"), 0.95),
+        row((RNN, "reverse", "additive, before the step"), 0.95),
+        row((RNN, "reverse", "scaled dot, before the step"), 0.9),
+        row((BLOCK, IN_THE_BLOCK, "additive"), 0.6),
+        row((BLOCK, IN_THE_BLOCK, "scaled dot"), 0.8),
+    ],
     {"none": [0.9, 0.6, 0.3], "additive": [1.0, 0.9, 0.9]},
 )
 
 
 @pytest.mark.parametrize(
-    ("case", "other"),
+    "other",
     [
-        ((RNN, "recall", "additive"), row(0.42)),
-        ((RNN, "fetch", "scaled dot"), row(1.0, 90)),
-        ((BLOCK, IN_THE_BLOCK, "additive"), row(0.9)),
-        ((RNN, "reverse", "scaled dot, before the step"), replace(row(0.9), seeds=[0.5, 0.96])),
+        row((RNN, "recall", "additive"), 0.42),
+        row((RNN, "fetch", "scaled dot"), 1.0, 90),
+        row((BLOCK, IN_THE_BLOCK, "additive"), 0.9),
+        replace(row((RNN, "reverse", "scaled dot, before the step"), 0.9), seeds=[0.5, 0.96]),
     ],
 )
-def test_every_sentence_of_the_story_can_be_untrue(case: tuple[str, str, str], other: Row) -> None:
-    assert [verdict.holds for verdict in STORY.verdicts()] == [True] * 4
-    changed = replace(STORY, rows={**STORY.rows, case: other})
-    assert [verdict.holds for verdict in changed.verdicts()].count(False) == 1
+def test_every_sentence_of_the_story_can_be_untrue(other: Row) -> None:
+    assert [verdict.holds for verdict in verdicts.of_family(STORY)] == [True] * 4
+    case = (other.host, other.task, other.member)
+    rows = [other if (row.host, row.task, row.member) == case else row for row in STORY.rows]
+    changed = verdicts.of_family(replace(STORY, rows=rows))
+    assert [verdict.holds for verdict in changed].count(False) == 1
 
 
 @pytest.mark.parametrize(
     "right", [{"none": [0.9, 0.7], "additive": [1.0, 0.9]}, {"none": [0.9, 0.3], "additive": [1.0, 0.6]}]
 )
 def test_distance_kills_only_if_it_does_so_without_attention_alone(right: dict[str, list[float]]) -> None:
-    assert STORY.verdicts()[0].holds
-    assert not replace(STORY, by_distance=right).verdicts()[0].holds
+    assert verdicts.of_family(STORY)[0].holds
+    assert not verdicts.of_family(replace(STORY, by_distance=right))[0].holds
 
 
 def test_what_was_not_trained_is_not_judged() -> None:
-    assert Family({(RNN, "copy", "dot"): row()}, {}).verdicts() == []
+    assert verdicts.of_family(Family([row((RNN, "copy", "dot"))], {})) == []
 
 
 def test_whether_depth_trains_without_skips_can_turn_out_otherwise() -> None:
     gradients = {kind: [1.0, 2.0] for kind in KINDS}
     deep = {kind: 0.1 if kind == "none" else 1.0 for kind in KINDS}
-    told = Skips({kind: {2: 1.0, 16: right} for kind, right in deep.items()}, gradients)
-    assert skips.verdicts(told)[0].holds
+    found = Skips({kind: {2: 1.0, 16: right} for kind, right in deep.items()}, gradients)
+    assert verdicts.of_skips(found)[0].holds
     for other in ({"none": 1.0}, {"highway": 0.4}, {"residual": 0.4}):
         changed = {kind: {2: 1.0, 16: right} for kind, right in {**deep, **other}.items()}
-        assert not skips.verdicts(Skips(changed, gradients))[0].holds
-    ElementTree.fromstring(told.draw())
+        assert not verdicts.of_skips(Skips(changed, gradients))[0].holds
+    ElementTree.fromstring(figures.draw_skips(found))
 
 
 def test_gradients_fade_without_skips_and_arrive_with_residuals() -> None:
-    plan = skips.Plan(width=16)
+    scale = skips.Scale(width=16)
     (first, *_, last), (residual_first, *_, residual_last) = (
-        skips.gradients(plan, kind, 8) for kind in ("none", "residual, norm before")
+        skips.gradients(scale, kind, 8) for kind in ("none", "residual, norm before")
     )
     assert first < 0.2 * last
     assert residual_first > 0.5 * residual_last
 
 
 def test_translations_are_learned_made_and_scored(tmp_path: Path) -> None:
-    plan = translating.Plan(
+    scale = translating.Scale(
         str(SAMPLE), vocab=330, longest=40, width=8, steps=2, sentences=3, groups=((3, 15), (16, 40))
     )
-    found = translating.translating(plan, tmp_path, 1)
+    found = translating.translating(scale, tmp_path, 1)
     assert found.lengths == [15, 40]
     assert all(0 <= value <= 100 for by in found.bleu.values() for value in by.values())
     assert all(set(example) == {"english", "german", "none", "additive"} for example in found.examples)
-    ElementTree.fromstring(found.draw())
+    ElementTree.fromstring(figures.draw_translating(found))
     with pytest.raises(InputError, match="no sentences of 41 to 50 tokens"):
-        translating.held_out(task_of(plan.task), 41, 50, 3)  # type: ignore[arg-type]
+        translating.held_out(task_of(scale.task), 41, 50, 3)  # type: ignore[arg-type]
 
 
 def test_bleu_is_that_of_right_translations_and_verdicts_heed_it() -> None:
     assert translating.corpus_bleu(["das ist ein kleiner Satz"], ["das ist ein kleiner Satz"]) == pytest.approx(100)
-    (told,) = translating.verdicts(Translating({"none": {8: 5.0, 24: 2.0}, "additive": {8: 17.0, 24: 12.0}}, []))
-    assert told.holds
-    (told,) = translating.verdicts(Translating({"none": {8: 5.0, 24: 5.0}, "additive": {8: 17.0, 24: 12.0}}, []))
-    assert not told.holds
+    (verdict,) = verdicts.of_translating(Translating({"none": {8: 5.0, 24: 2.0}, "additive": {8: 17.0, 24: 12.0}}, []))
+    assert verdict.holds
+    (verdict,) = verdicts.of_translating(Translating({"none": {8: 5.0, 24: 5.0}, "additive": {8: 17.0, 24: 12.0}}, []))
+    assert not verdict.holds
 
 
 def test_a_width_is_found_for_every_number_of_parameters() -> None:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from glassformer.documents import CLAIMS
+from glassformer.documents.ledger import CLAIMS
 from places import DATA
 from shell import Shell
 

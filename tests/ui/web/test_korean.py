@@ -14,8 +14,10 @@ from glassformer.algebra import Limits
 from glassformer.automata import machine
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.compiler.pipeline import compile
-from glassformer.documents.lineage import family as lineage
-from glassformer.documents.lineage import skips, translating
+from glassformer.documents.lineage import verdicts
+from glassformer.documents.lineage.family import IN_THE_BLOCK
+from glassformer.documents.lineage.results import BLOCK, RNN, Family, Row, Skips, Translating
+from glassformer.documents.lineage.skips import KINDS
 from glassformer.errors import InputError
 from glassformer.ui.looking import built_seen, class_seen
 from glassformer.ui.web import workers
@@ -96,18 +98,19 @@ def test_what_was_not_found_out_within_the_limits(browser: Any, server: Server) 
 
 
 def test_what_studies_conclude(browser: Any, server: Server) -> None:
-    row = lineage.Row(32, [0.9, 0.9], 0.9, {"longer": 0.5}, 300, 2.5)
-    slow = lineage.Row(32, [0.8, 0.8], 0.8, {"longer": 0.5}, None, 2.5)
+    def row(case: tuple[str, str, str], reached: int | None = 300) -> Row:
+        return Row(*case, 32, [0.9, 0.9], 0.9, 0.9, {"longer": 0.5}, reached, 2.5)
+
     names = ("none", "additive", "scaled dot", "additive, before the step", "scaled dot, before the step")
-    rows = {(lineage.RNN, task, name): row for task in ("reverse", "fetch") for name in (*names, "multi-head")}
-    rows |= {(lineage.RNN, "fetch", "multi-head"): slow}
-    rows |= {(lineage.BLOCK, lineage.IN_THE_BLOCK, name): row for name in ("additive", "scaled dot")}
-    family = lineage.Family(rows, {name: [0.9, 0.5, 0.2] for name in ("none", "additive")})
-    stacked = skips.Skips({kind: {2: 0.9, 16: 0.5} for kind in skips.KINDS}, {kind: [0.1] for kind in skips.KINDS})
-    bleu = translating.Translating({name: {8: 20.0, 16: 15.0} for name in ("additive", "none")}, [])
-    found = [*family.verdicts(), *skips.verdicts(stacked), *translating.verdicts(bleu)]
+    rows = [row((RNN, task, name)) for task in ("reverse", "fetch") for name in names]
+    rows.append(row((RNN, "fetch", "multi-head"), reached=None))
+    rows += [row((BLOCK, IN_THE_BLOCK, name)) for name in ("additive", "scaled dot")]
+    family = Family(rows, {name: [0.9, 0.5, 0.2] for name in ("none", "additive")})
+    stacked = Skips({kind: {2: 0.9, 16: 0.5} for kind in KINDS}, {kind: [0.1] for kind in KINDS})
+    bleu = Translating({name: {8: 20.0, 16: 15.0} for name in ("additive", "none")}, [])
+    found = [*verdicts.of_family(family), *verdicts.of_skips(stacked), *verdicts.of_translating(bleu)]
     assert len(found) == 6
-    said = [words for verdict in found for words in (verdict.claim, verdict.said)]
+    said = [str(words) for verdict in found for words in (verdict.claim, verdict.seen)]
     said += [verdict[key] for verdict in STUDIED["evolution"]()["claims"] for key in ("claim", "said")]
     assert len(said) == 12 + 10
     assert_all_korean(browser, server, said)

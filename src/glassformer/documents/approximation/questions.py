@@ -18,6 +18,7 @@ import torch
 
 from glassformer.atomic import write_atomically
 from glassformer.compiler.constructions.universal import FUNCTIONS, approximate, compact
+from glassformer.messages import Message
 from glassformer.nn import BlockShape
 from glassformer.training import cluster
 from glassformer.training.fitting import Recipe, fit
@@ -26,16 +27,13 @@ from glassformer.ui.drawing.chart import Panel, draw_charts
 BLOCK: Final = BlockShape(2, 8, (32,))
 ATTENDS, APPLIES = replace(BLOCK, mlp=()), replace(BLOCK, heads=0)
 ASKED: Final = {
-    "sharing": "Does sharing parameters hinder?",
-    "norm": "Why may the norm go?",
-    "training": "Does training reach what is proved?",
-    "order": "Why can layers be regrouped?",
-    "size": "Do larger blocks mean fewer blocks?",
+    question: Message(f"approximation.asked_{question}")
+    for question in ("sharing", "norm", "training", "order", "size")
 }
 
 
 class Key(NamedTuple):
-    """One training: the question, the line and the place across in its chart, and the seed."""
+    """One training: the question, the line (a message's id) and the place across in its chart, and the seed."""
 
     question: str
     line: str
@@ -61,25 +59,24 @@ def recipes(scale: Scale) -> dict[Key, tuple[str, Recipe]]:
         plain = Recipe(d=1, n=4, width=16, blocks=(), steps=scale.steps, seed=seed)
         for depth in scale.depths:
             stack = replace(plain, blocks=(BLOCK,) * depth)
-            for line, recipe in {
-                "sharing:a block's own": stack,
-                "sharing:the same in all": replace(stack, shared=True),
-                "norm:no norm": stack,
-                "norm:norm before": replace(stack, norm="layer"),
-                "norm:norm after": replace(stack, norm="layer", norm_place="post"),
-                "order:in turn": stack,
-                "order:attention first": replace(stack, blocks=(ATTENDS,) * depth + (APPLIES,) * depth),
-                "order:MLPs first": replace(stack, blocks=(APPLIES,) * depth + (ATTENDS,) * depth),
+            for (question, line), recipe in {
+                ("sharing", "own"): stack,
+                ("sharing", "shared"): replace(stack, shared=True),
+                ("norm", "no_norm"): stack,
+                ("norm", "norm_before"): replace(stack, norm="layer"),
+                ("norm", "norm_after"): replace(stack, norm="layer", norm_place="post"),
+                ("order", "in_turn"): stack,
+                ("order", "attention_first"): replace(stack, blocks=(ATTENDS,) * depth + (APPLIES,) * depth),
+                ("order", "mlps_first"): replace(stack, blocks=(APPLIES,) * depth + (ATTENDS,) * depth),
             }.items():
-                question, _, name = line.partition(":")
-                found[Key(question, name, depth, seed)] = "sort", recipe
+                found[Key(question, line, depth, seed)] = "sort", recipe
         mix = replace(plain, d=2, n=2, steps=4 * scale.steps)
         for line, recipe in {
-            "trained, the size of the built one": replace(
+            "trained_as_built": replace(
                 mix, width=2, blocks=(BlockShape(1, 1, (scale.units,)),) * built_blocks(scale), rate=1e-3
             ),
-            "trained, 2 blocks of width 16": replace(mix, blocks=(BLOCK,) * 2),
-            "trained, 8 blocks of (2, 1, 4)": replace(mix, width=2, blocks=(BlockShape(2, 1, (4,)),) * 8),
+            "trained_wide": replace(mix, blocks=(BLOCK,) * 2),
+            "trained_deep": replace(mix, width=2, blocks=(BlockShape(2, 1, (4,)),) * 8),
         }.items():
             found[Key("training", line, mix.steps, seed)] = "mix", recipe
     return found
@@ -101,7 +98,7 @@ def train_all(
     wanted: Mapping[Key, tuple[str, Recipe]],
     done: Path | None,
     workers: int,
-    tell: Callable[[int, int], None] = lambda count, of: None,
+    progress: Callable[[int, int], None] = lambda count, of: None,
 ) -> dict[Key, dict[int, float]]:
     """All errors by step; what the file has (from a run that was stopped) is not trained again."""
     kept: dict[str, Any] = json.loads(done.read_text()) if done and done.exists() else {}
@@ -114,7 +111,7 @@ def train_all(
                 kept[waiting[future]] = future.result()
                 if done:
                     write_atomically(done, json.dumps(kept).encode())
-                tell(count, len(waiting))
+                progress(count, len(waiting))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -125,31 +122,33 @@ def train_all(
 class Answers:
     """For each question the lines of its chart: by x the mean, the least and the largest over seeds."""
 
-    lines: dict[str, dict[str, dict[float, tuple[float, float, float]]]]
+    lines: dict[str, dict[Message, dict[float, tuple[float, float, float]]]]
 
     def draw(self, question: str) -> str:
         """The chart of one question."""
-        asked, lines = ASKED[question], self.lines[question]
-        across = {"training": "steps", "size": "units in an MLP"}.get(question, "blocks")
+        lines = {str(name): line for name, line in self.lines[question].items()}
+        across = {"training": "approximation.steps", "size": "approximation.units"}.get(
+            question, "approximation.blocks"
+        )
         values = [value for line in lines.values() for three in line.values() for value in three]
         panel = Panel(
-            "count" if question == "size" else "d₂(f, g), the mean of the seeds and their range",
-            across,
+            str(Message("approximation.count" if question == "size" else "approximation.distances")),
+            str(Message(across)),
             {name: [(x, mean) for x, (mean, _, _) in line.items()] for name, line in lines.items()},
             evenly=True,
             between=(power_below(min(values)), 10 * power_below(max(values))),
             logarithmic=True,
             bars={name: [(x, least, most) for x, (_, least, most) in line.items()] for name, line in lines.items()},
         )
-        return draw_charts([panel], asked, "")
+        return draw_charts([panel], str(ASKED[question]), "")
 
     def rows(self, question: str) -> Iterable[str]:
         """The same as text."""
         for name, line in self.lines[question].items():
-            told = ", ".join(
+            values = ", ".join(
                 f"{x:,g}: {shown(mean)} ({shown(least)}…{shown(most)})" for x, (mean, least, most) in line.items()
             )
-            yield f"{name:36} {told}"
+            yield f"{name!s:36} {values}"
 
 
 def shown(value: float) -> str:
@@ -167,23 +166,23 @@ def power_below(value: float) -> float:
 
 def answers(scale: Scale, errors: Mapping[Key, Mapping[int, float]]) -> Answers:
     """The trainings by question, and what is built beside them."""
-    gathered: dict[str, dict[str, dict[float, list[float]]]] = {question: {} for question in ASKED}
+    gathered: dict[str, dict[Message, dict[float, list[float]]]] = {question: {} for question in ASKED}
     for key, by_step in errors.items():
         points = by_step if key.question == "training" else {key.across: by_step[max(by_step)]}
         for x, error in points.items():
-            gathered[key.question].setdefault(key.line, {}).setdefault(x, []).append(error)
+            line = Message(f"approximation.line_{key.line}")
+            gathered[key.question].setdefault(line, {}).setdefault(x, []).append(error)
     steps = next(iter(gathered["training"].values()))
     wide = {units: compact("mix", 2, 2, 1 / scale.cells, units) for units in (4, 64, scale.units)}
     built = wide[scale.units]
-    gathered["training"][f"built, {built.blocks} blocks of {built.units:,} units"] = {
-        x: [built.distance] for x in steps
-    }
+    size = Message("approximation.line_built", blocks=built.blocks, units=built.units)
+    gathered["training"][size] = {x: [built.distance] for x in steps}
     proof = approximate("mix", 2, 2, 1 / scale.cells, samples=100).certificate
     gathered["size"] = {
-        "blocks": {units: [float(each.blocks)] for units, each in wide.items()},
-        "blocks in the proof, of 4 units": {units: [float(proof.blocks)] for units in wide},
-        "parameters": {units: [float(each.parameters)] for units, each in wide.items()},
-        "parameters in the proof": {units: [float(proof.parameters)] for units in wide},
+        Message("approximation.blocks"): {units: [float(each.blocks)] for units, each in wide.items()},
+        Message("approximation.blocks_in_proof"): {units: [float(proof.blocks)] for units in wide},
+        Message("approximation.parameters"): {units: [float(each.parameters)] for units, each in wide.items()},
+        Message("approximation.parameters_in_proof"): {units: [float(proof.parameters)] for units in wide},
     }
     return Answers(
         {

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from glassformer.compiler.constructions.universal import Approximation
+from glassformer.messages import Message
 from glassformer.ui.drawing.chart import Panel, draw_charts
 
 POINTS: Final = 241
@@ -19,8 +20,10 @@ Line = Float[np.ndarray, " point"]
 def draw(built: Approximation, name: str, seed: int = 0) -> str:
     """The stages as one figure."""
     grid = built.grid
-    what = f"{name}, d = {grid.d}, n = {grid.n}, δ = 1/{grid.cells}, by {built.certificate.blocks:,} blocks"
-    return draw_charts(list(stages(built, seed).values()), what, "")
+    sizes = {"d": grid.d, "n": grid.n, "cells": grid.cells, "blocks": built.certificate.blocks}
+    return draw_charts(
+        list(stages(built, seed).values()), str(Message("approximation.built", function=name, **sizes)), ""
+    )
 
 
 def stages(built: Approximation, seed: int = 0) -> dict[str, Panel]:
@@ -40,26 +43,26 @@ def stages(built: Approximation, seed: int = 0) -> dict[str, Panel]:
     }
     shown = {
         "f": exact[:, 0, 0],
-        "f̄, constant on cells": values["constant"][:, 0, 0],
-        "g, the transformer": values["ordinary"][:, 0, 0],
+        str(Message("approximation.line_constant")): values["constant"][:, 0, 0],
+        str(Message("approximation.line_transformer")): values["ordinary"][:, 0, 0],
     }
     every = np.concatenate(list(shown.values()))
     return {
         "values": panel(
-            "1. values: g is f̄, which is constant on cells",
+            "approximation.stage_values",
             t,
             shown,
             (min(0.0, float(every.min())), max(1.0, float(every.max()))),
         ),
         "quantise": panel(
-            "2. quantise: entries go to the corner of their cell",
+            "approximation.stage_quantise",
             t,
-            {"x": t, "after the quantising blocks": corners[:, 0, 0]},
+            {"x": t, str(Message("approximation.line_quantised")): corners[:, 0, 0]},
             (0.0, 1.0),
         ),
         "ids": ids(built),
         "errors": panel(
-            "4. largest error of any entry",
+            "approximation.stage_errors",
             t,
             {stage: np.abs(error).max(axis=(1, 2)) + FLOOR for stage, error in errors.items()},
             (FLOOR, 10.0),
@@ -74,22 +77,22 @@ FLOOR: Final = 1e-18
 def panel(title: str, t: Line, lines: Mapping[str, Line], between: tuple[float, float]) -> Panel:
     """A chart over the first entry of X."""
     points = {line: list(zip(t.tolist(), y.tolist(), strict=True)) for line, y in lines.items()}
-    across = "first entry of X, the others fixed"
-    return Panel(title, across, points, between=between, logarithmic=between[0] == FLOOR)
+    across = str(Message("approximation.first_entry"))
+    return Panel(str(Message(title)), across, points, between=between, logarithmic=between[0] == FLOOR)
 
 
 def ids(built: Approximation) -> Panel:
     """How many columns of all sequences of the grid have the same id: many before the shifts, one after them."""
     corners = built.grid.corners
-    found = {"before the shifts": built.grid.ids(corners), "after them": built.proof.ids_of(corners)}
+    ids = {"before": built.grid.ids(corners), "after": built.proof.ids_of(corners)}
     shared = {}
-    for name, values in found.items():
+    for when, values in ids.items():
         _, which, count = np.unique(values, return_inverse=True, return_counts=True)
-        shared[name] = np.sort(count[which.ravel()])
+        shared[str(Message(f"approximation.line_{when}"))] = np.sort(count[which.ravel()])
     some = np.unique(np.linspace(0, corners[:, 0].size - 1, POINTS).round().astype(int))
     return Panel(
-        "3. how many columns have the same id",
-        "all columns of all sequences",
+        str(Message("approximation.stage_ids")),
+        str(Message("approximation.all_columns")),
         {name: [(float(i), float(line[i])) for i in some] for name, line in shared.items()},
         between=(1.0, 10.0 * max(float(line[-1]) for line in shared.values())),
         logarithmic=True,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -18,9 +17,11 @@ from glassformer.automata.words import chosen_words
 from glassformer.compiler.constructions.planted import SITES, planted
 from glassformer.compiler.pipeline import compile
 from glassformer.documents.inside.facts import edit, trace
+from glassformer.documents.verdict import Measured, numbered
 from glassformer.instruments.heads import score_heads
 from glassformer.instruments.sites import Site
 from glassformer.instruments.steps import at_temperature
+from glassformer.messages import Message
 from glassformer.nn import Config, Transformer
 from glassformer.nn.trace import NO_HOOKS
 from glassformer.training import Architecture, Settings, StateTracking, train
@@ -29,7 +30,7 @@ from glassformer.training.ensemble import train as train_toys
 from glassformer.training.facts import learn, make_world
 
 
-def letters_of_a_counter() -> tuple[str, bool]:
+def letters_of_a_counter() -> Measured:
     """Tokens become vectors whose dot product says similar (+), unrelated (0), opposite (−)."""
     up, down, stay = (np.roll(np.arange(5), -1), np.roll(np.arange(5), 1), np.arange(5))
     names = ("stay", "up", "rise", "down")
@@ -44,18 +45,12 @@ def letters_of_a_counter() -> tuple[str, bool]:
         found.append([float(vectors[1] @ vectors[i]) for i in (2, 0, 3)])
     same, other, opposite = np.array(found).T
     holds = bool(same.min() > 0.3 and np.abs(other).max() < 0.3 and opposite.max() < -0.3)
-    said = (
-        "a counter learned with the letters up, rise (the same), stay and down (the opposite): cosines of up with "
-        f"rise {_all(same)}, stay {_all(other)}, down {_all(opposite)}"
-    )
-    return said, holds
+    letters = {"rise": same, "stay": other, "down": opposite}
+    cosines = {name: [f"{value:+.2f}" for value in values] for name, values in letters.items()}
+    return Message("inside.cosines", **cosines), holds
 
 
-def _all(values: np.ndarray) -> str:
-    return ", ".join(f"{value:+.2f}" for value in values)
-
-
-def temperature() -> tuple[str, bool]:
+def temperature() -> Measured:
     """The last column times the unembedding gives logits; temperature sharpens (→0) or spreads them."""
     model, tokens = _random()
     stream = model.trace(tokens, "ln_final.hook_normalized")["ln_final.hook_normalized"]
@@ -65,11 +60,11 @@ def temperature() -> tuple[str, bool]:
     spread = [float(torch.special.entr(at_temperature(logits, heat)).sum(-1).mean() / math.log(2)) for heat in heats]
     rises = all(a < b for a, b in itertools.pairwise(spread))
     holds = apart < 1e-9 and rises and spread[0] < 0.01 and spread[-1] > math.log2(logits.shape[1]) - 0.01
-    words = ", ".join(f"{bits:.2f} at {heat:g}" for heat, bits in zip(heats, spread, strict=True))
-    return f"logits are the last column times W_U (apart {apart:.0e}); bits of entropy by temperature: {words}", holds
+    entropy = [f"{bits:.2f} (T = {heat:g})" for heat, bits in zip(heats, spread, strict=True)]
+    return Message("inside.temperature", apart=apart, entropy=entropy), holds
 
 
-def attention() -> tuple[str, bool]:
+def attention() -> Measured:
     """Query, key, value; the pattern; the causal mask (−∞ before the softmax); the value-weighted update."""
     model, tokens = _random()
     seen = model.trace(tokens)
@@ -89,11 +84,10 @@ def attention() -> tuple[str, bool]:
         float((update - seen["blocks.0.hook_attn_out"]).abs().max()),
     )
     leaked = float(seen[f"{inside}pattern"].masked_select(future).abs().max())
-    said = f"softmax(QKᵀ/√d, −∞ ahead)·V·W_O written out: apart {apart:.0e}; weight on the future {leaked:g}"
-    return said, apart < 1e-9 and leaked == 0.0
+    return Message("inside.attention", apart=apart, leaked=leaked), apart < 1e-9 and leaked == 0.0
 
 
-def points_of_view() -> tuple[str, bool]:
+def points_of_view() -> Measured:
     """One head is one point of view; many heads are many."""
     built = compile("gridworld(5)", 24)
     words = built.tokens(chosen_words(built.machine, 24, 64, seed=0))
@@ -105,15 +99,11 @@ def points_of_view() -> tuple[str, bool]:
     pairs = [(a, b) for a in range(heads) for b in range(a)]
     differ = [float((looks[:, a] != looks[:, b]).double().mean()) for a, b in pairs]
     matter = [score.matters for score in score_heads(built.model, words) if score.layer == layer]
-    said = (
-        f"the {heads} heads of one layer of the built gridworld look at different places: any two of them at "
-        f"{min(differ):.2f} to {max(differ):.2f} of the positions; without one, {min(matter):.3f} to {max(matter):.3f} "
-        "of the answers change"
-    )
-    return said, min(differ) > 0 and min(matter) > 0
+    parts = {"least": min(differ), "most": max(differ), "least_change": min(matter), "most_change": max(matter)}
+    return Message("inside.points_of_view", heads=heads, **parts), min(differ) > 0 and min(matter) > 0
 
 
-def facts_in_mlps() -> tuple[str, bool]:
+def facts_in_mlps() -> Measured:
     """The MLP strengthens what attention gathered: "Michael Jordan" → basketball. Facts can be located and edited."""
     world = make_world(100)
     model = learn(world)
@@ -129,13 +119,8 @@ def facts_in_mlps() -> tuple[str, bool]:
         traced = trace(planted(world, where), world, some, mlps)
         located[where] = float(traced[[site.hook for site in mlps].index(f"blocks.{layer}.hook_mlp_out"), position])
     holds = after > 0.9 > before and worked > 0.9 and min(others, same) > 0.9 and min(located.values()) > 0.9
-    said = (
-        f"P(basketball) {before:.2f} before the last MLP, {after:.2f} after it; planted facts are traced where they "
-        f"are ({located['subject']:.2f} at the subject, {located['relation']:.2f} at the relation); edits at the "
-        f"relation work for {worked:.2f}, keep {others:.2f} of the other subjects' facts and {same:.2f} of the same "
-        "subject's"
-    )
-    return said, holds
+    edits = {"worked": worked, "others": others, "same": same}
+    return Message("inside.facts", before=before, after=after, **located, **edits), holds
 
 
 def _probability(model: Transformer, stream: torch.Tensor, answer: int) -> float:
@@ -144,16 +129,20 @@ def _probability(model: Transformer, stream: torch.Tensor, answer: int) -> float
         return float(model.unembed(model.ln_final(stream, NO_HOOKS))[0, -1].softmax(-1)[answer])
 
 
-def superposition() -> tuple[str, bool]:
+def superposition() -> Measured:
     """Superposition: more features than dimensions, stored sparsely and overlapping."""
     toys = train_toys([Toy(5, 2, 0.9)] * 8 + [Toy(5, 2, 0.0, decay=0.7)] * 8, steps=3000, samples=64)
     sparse, dense = ([int((toy.dimensionality > 0.05).sum()) for toy in part] for part in (toys[:8], toys[8:]))
     pentagons = sum(bool((toy.dimensionality - 0.4).abs().max() < 0.01) for toy in toys[:8])
-    said = (
-        f"in 2 dimensions, sparse toys keep {min(sparse)} to {max(sparse)} of 5 features ({pentagons} of 8 as a "
-        f"regular pentagon, 2/5 of a dimension each), dense ones {min(dense)} to {max(dense)}"
+    seen = Message(
+        "inside.superposition",
+        sparse_least=min(sparse),
+        sparse_most=max(sparse),
+        pentagons=pentagons,
+        dense_least=min(dense),
+        dense_most=max(dense),
     )
-    return said, min(sparse) > 2 >= max(dense)
+    return seen, min(sparse) > 2 >= max(dense)
 
 
 def _random() -> tuple[Transformer, torch.Tensor]:
@@ -166,11 +155,7 @@ def _random() -> tuple[Transformer, torch.Tensor]:
     return model, torch.randint(0, 9, (16, 12))
 
 
-CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
-    "S4.1": letters_of_a_counter,
-    "S4.2": temperature,
-    "S4.3": attention,
-    "S4.4": points_of_view,
-    "S4.5": facts_in_mlps,
-    "S4.6": superposition,
-}
+CLAIMS: Final = numbered(
+    "S4",
+    letters_of_a_counter, temperature, attention, points_of_view, facts_in_mlps, superposition
+)  # fmt: skip

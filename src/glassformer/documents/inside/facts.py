@@ -2,8 +2,8 @@
 
 Tracing asks about another subject, whose answer is another, puts in what one place held when the right one was asked
 about, and takes the part of the right answer's probability that returns. Editing writes another object into an MLP at
-one place, and counts three things, never one alone: is the new object said (efficacy), are other subjects' facts kept,
-and those of the same subject. Two *planted* models hold the same facts at a place that is known: they are built so.
+one place, and counts three things, never one alone: is the new object the answer (efficacy), are other subjects' facts
+kept, and those of the same subject. Two *planted* models, which are built, hold the same facts at a known place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from glassformer.training.facts import PROMPT, World, bits_known, learn
 
 POSITIONS: Final = ("start", "first name", "last name", "relation")
 FIRST_EDITED: Final = 2
-"""Before the last name nobody knows who is meant."""
+"""Before the last name it is open who is meant."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class At:
 
 
 @dataclass(frozen=True)
-class Found:
+class FactStudy:
     """All places; what the stream as a whole restores; who makes the answer's logit; and the MLP as a memory."""
 
     facts: int
@@ -65,12 +65,12 @@ def study(
     edits: int = 40,
     traced: int = 100,
     seed: int = 0,
-    tell: Callable[[int, int], None] = lambda done, of: None,
-) -> Found:
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> FactStudy:
     """Trace some facts, and edit some, at every MLP and position."""
     wrong = int((model(world.prompts)[:, -1].argmax(-1) != world.answers).sum())
     if wrong:
-        raise InputError(f"the model does not know {wrong} of {world.count} facts: there is nothing to look for")
+        raise InputError("inside.unknown_facts", wrong=wrong, count=world.count)
     chosen = torch.randperm(world.count, generator=torch.Generator().manual_seed(seed))
     layers = [i for i, shape in enumerate(model.config.blocks) if shape.mlp]
     mlps = trace(model, world, chosen[:traced], [Site(f"blocks.{i}.hook_mlp_out") for i in layers], seed)
@@ -83,9 +83,9 @@ def study(
                 edit(model, world, chosen[:edits], layer, position, seed) if position >= FIRST_EDITED else (None,) * 3
             )
             places.append(At(layer, name, seen, *done))
-            tell(len(places), len(layers) * PROMPT)
-    told, units = attribution(model, world), memory(model, world, layers[-1])
-    return Found(world.count, model.parameter_count(), places, stream.tolist(), told, units)
+            progress(len(places), len(layers) * PROMPT)
+    shares, answered = attribution(model, world), memory(model, world, layers[-1])
+    return FactStudy(world.count, model.parameter_count(), places, stream.tolist(), shares, answered)
 
 
 @torch.no_grad()
@@ -107,7 +107,7 @@ def others_of(world: World, facts: Int[Tensor, " fact"], seed: int = 0) -> Int[T
     for fact in facts.tolist():
         differs = (world.relations == world.relations[fact]) & (world.answers != world.answers[fact])
         if not differs.any():
-            raise InputError(f"nobody differs from {world.prompt(fact)!r} in this world: take more subjects")
+            raise InputError("inside.no_other_subject", fact=world.prompt(fact))
         chosen.append(int(rng.choice(differs.nonzero().flatten().numpy())))
     return torch.tensor(chosen)
 
@@ -121,16 +121,16 @@ def edit(
     key = keys(model, world.prompts, layer, position)
     every_key = torch.cat([keys(model, world.prompts, layer, place) for place in range(PROMPT)])
     values = values_for(model, world.prompts[facts], wanted, layer, position)
-    told, others, same = [], [], []
+    changed, others, same = [], [], []
     for fact, answer, value in zip(facts.tolist(), wanted, values, strict=True):
         with edited(model, layer, key[fact], value, every_key), torch.no_grad():
-            said = model(world.prompts)[:, -1].argmax(-1)
-        kept, of_subject = said == world.answers, world.subjects == world.subjects[fact]
+            answers = model(world.prompts)[:, -1].argmax(-1)
+        kept, of_subject = answers == world.answers, world.subjects == world.subjects[fact]
         of_subject[fact] = False
-        told.append(bool(said[fact] == answer))
+        changed.append(bool(answers[fact] == answer))
         same.append(float(kept[of_subject].double().mean()))
         others.append(float(kept[world.subjects != world.subjects[fact]].double().mean()))
-    return float(np.mean(told)), float(np.mean(others)), float(np.mean(same))
+    return float(np.mean(changed)), float(np.mean(others)), float(np.mean(same))
 
 
 def attribution(model: Transformer, world: World) -> dict[str, float]:

@@ -1,40 +1,31 @@
 """More features than dimensions: in which shapes are they stored, when at all, and can a dictionary find them again?
 
-Three looks at toy models (`learn.ensemble`), all trained together: the part of a dimension that *each* feature has, by
-sparsity (its mean says nothing: as long as all dimensions are used it is m/n, whatever the shape); the phase diagram of
-two features in one dimension; and dictionaries on features that are known.
+Three looks at toy models (`training.ensemble`), all trained together: the part of a dimension that *each* feature has,
+by sparsity (its mean says nothing: as long as all dimensions are used it is m/n, whatever the shape); the phase diagram
+of two features in one dimension; and dictionaries on features that are known.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.documents.inside.results import Dictionaries, Dots, Superposition, plateaus
 from glassformer.instruments.dictionary import Shape, fit, quality, recovery
 from glassformer.training.ensemble import Toy, TrainedToy, train
 
-PUBLISHED: Final = {
-    "tetrahedron, 3/4": 3 / 4,
-    "triangle, 2/3": 2 / 3,
-    "two opposite, 1/2": 1 / 2,
-    "pentagon, 2/5": 2 / 5,
-    "square antiprism, 3/8": 3 / 8,
-}
-"""Shapes in which features were seen to share dimensions (Elhage et al. 2022), and the part that each feature has."""
-NEAR: Final = 0.005
-"""How near a feature must be to a shape's part of a dimension to count for it."""
 STORED: Final = 0.5
 """A feature of the phase diagram is stored if its vector is longer."""
 MANY: Final = 100
 FEW: Final = 10
-Told = Callable[[int, int], None]
+Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -51,47 +42,7 @@ class Scale:
 QUICK: Final = Scale(rarities=10, seeds=1, grid=9, steps=2000, dictionary_steps=1000)
 
 
-@dataclass(frozen=True)
-class Dots:
-    """All features that toys of one sparsity keep, and the part of a dimension that each has."""
-
-    rarity: float
-    """1 / (1 − S): one in so many samples has a feature."""
-    dimensionality: list[float]
-
-
-@dataclass(frozen=True)
-class Dictionaries:
-    """One kind of dictionary on features that are known."""
-
-    kind: str
-    explained: float
-    active: float
-    mean_max_cosine: float
-    recovered: float
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the three looks show."""
-
-    pentagons: float
-    """The part of 5-in-2 toys whose features all have 2/5 of a dimension."""
-    dots: list[Dots]
-    plateaus: dict[str, float]
-    """For each published shape, the largest part of the kept features, over sparsities, that have its share."""
-    importances: list[float]
-    rarities: list[float]
-    phases: list[list[str]]
-    """By importance of the second feature, and sparsity: is it "left out", "shared" or "alone"?"""
-    dictionaries: list[Dictionaries]
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
-
-
-def study(scale: Scale = Scale(), seed: int = 0, tell: Told = lambda done, of: None) -> Found:  # noqa: B008
+def study(scale: Scale = Scale(), seed: int = 0, progress: Progress = lambda done, of: None) -> Superposition:  # noqa: B008
     """All three looks; toys of two features get more samples, for they seldom have one."""
     rarities = np.geomspace(1, 100, scale.rarities).tolist()
     pentagons = [Toy(5, 2, 0.9)] * 16
@@ -100,13 +51,13 @@ def study(scale: Scale = Scale(), seed: int = 0, tell: Told = lambda done, of: N
     cells = itertools.product(importances, sparse, range(scale.seeds))
     plane = [Toy(2, 1, 1 - 1 / rarity, decay=importance) for importance, rarity, _ in cells]
     toys = len(pentagons) + len(curve) + len(plane)
-    learned = train([*pentagons, *curve], scale.steps, samples=64, seed=seed, tell=lambda done, _: tell(done, toys))
-    flat = train(plane, scale.steps, samples=512, seed=seed, tell=lambda done, _: tell(len(learned) + done, toys))
+    learned = train([*pentagons, *curve], scale.steps, samples=64, seed=seed, tell=lambda done, _: progress(done, toys))
+    flat = train(plane, scale.steps, samples=512, seed=seed, tell=lambda done, _: progress(len(learned) + done, toys))
     five, rest = learned[: len(pentagons)], learned[len(pentagons) :]
     dots = [Dots(rarity, kept(rest[i * scale.seeds : (i + 1) * scale.seeds])) for i, rarity in enumerate(rarities)]
     best = [min(group, key=lambda toy: toy.loss) for group in _in_groups(flat, scale.seeds)]
     phases = [phase(toy) for toy in best]
-    return Found(
+    return Superposition(
         pentagons=float(np.mean([bool((toy.dimensionality - 0.4).abs().max() < 0.01) for toy in five])),
         dots=dots,
         plateaus=plateaus(dots),
@@ -127,17 +78,6 @@ def kept(toys: Sequence[TrainedToy]) -> list[float]:
     return sorted(every[every > 0].tolist())
 
 
-def plateaus(dots: Sequence[Dots]) -> dict[str, float]:
-    """The largest part of the features of one sparsity that lie at each published share."""
-    return {
-        name: max(
-            float(np.mean(np.abs(np.array(each.dimensionality) - share) < NEAR)) if each.dimensionality else 0.0
-            for each in dots
-        )
-        for name, share in PUBLISHED.items()
-    }
-
-
 def phase(toy: TrainedToy) -> str:
     """What became of the second of two features in one dimension."""
     first, second = (float(toy.W[0, i].abs()) > STORED for i in (0, 1))
@@ -151,7 +91,7 @@ def known_features(features: int = 60, width: int = 20, seed: int = 0) -> Float[
 
 
 def dictionaries(steps: int = 3000, seed: int = 0) -> list[Dictionaries]:
-    """Dictionaries of several kinds on sparse sums of known directions: the best at saying them again finds fewest."""
+    """Dictionaries of several kinds on sparse sums of known directions: the best at reconstruction recovers fewest."""
     known = known_features(seed=seed)
     chance = torch.Generator().manual_seed(seed + 1)
     shape = (50_000, len(known))

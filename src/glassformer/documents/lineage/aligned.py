@@ -7,7 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.documents.lineage.family import LESSONS, READERS, RNN, Plan
+from glassformer.documents.lineage.family import LESSONS, READERS, Scale
+from glassformer.documents.lineage.results import RNN
+from glassformer.messages import Message
 from glassformer.nn import files
 from glassformer.nn.readers import EncoderDecoder
 from glassformer.training.sweep import Watch, results_of, sweep_of
@@ -27,18 +29,22 @@ def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = N
     }
     sweep = sweep_of(values, "dates")
     results_of({"dates": sweep}, folder / "dates.sqlite", processes, watch, folder / "dates")
-    shown = alignments("dates", folder / "dates" / sweep.ids[0] / "model", [f"date {i + 1}" for i in range(SHOWN)])
-    return draw_alignments(shown, "Dates: source above, answer at the left, white where it looks")
+    shown = alignments(
+        "dates",
+        folder / "dates" / sweep.ids[0] / "model",
+        [str(Message("lineage.date", number=i + 1)) for i in range(SHOWN)],
+    )
+    return draw_alignments(shown, str(Message("lineage.dates")))
 
 
-def draw_reverse(plan: Plan, folder: Path) -> str:
+def draw_reverse(scale: Scale, folder: Path) -> str:
     """The same source by every member that has learned to reverse, the mean of its heads."""
     shown = []
-    for name in plan.readers["reverse"]:
+    for name in scale.readers["reverse"]:
         if READERS[name]["score"] != "none":
-            run = plan.sweep(RNN, "reverse", name).ids[0]
+            run = scale.sweep(RNN, "reverse", name).ids[0]
             shown += alignments("reverse", folder / "reverse" / run / "model", [name])
-    return draw_alignments(shown, "Twelve letters to be reversed, and where each member looks", across=4, cell=13.0)
+    return draw_alignments(shown, str(Message("lineage.reverse")), across=4, cell=13.0)
 
 
 def alignments(task_name: str, folder: Path, titles: list[str]) -> list[Alignment]:
@@ -47,14 +53,14 @@ def alignments(task_name: str, folder: Path, titles: list[str]) -> list[Alignmen
     assert isinstance(task, Transduction)
     assert isinstance(model, EncoderDecoder)
     batch = task.drawn(np.random.default_rng(1), len(titles), task.length)
-    weights, said = model.alignment(batch.tokens).mean(1), model(batch.tokens).argmax(-1)
+    weights, answer = model.alignment(batch.tokens).mean(1), model(batch.tokens).argmax(-1)
     answers, sources = weights.shape[1:]
     return [
         Alignment(
             title,
             weights[row].tolist(),
             [*(task.names[token] for token in batch.tokens[row, : sources - 1].tolist()), "·"],
-            [task.names[token] for token in said[row, -answers:].tolist()],
+            [task.names[token] for token in answer[row, -answers:].tolist()],
         )
         for row, title in enumerate(titles)
     ]

@@ -6,13 +6,15 @@ side is `glassformer lineage`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from statistics import mean
 from typing import Any, Final
 
 import numpy as np
 import torch
 
+from glassformer.documents.verdict import Measured, numbered
+from glassformer.messages import Message
 from glassformer.nn.readers import EncoderDecoder
 from glassformer.nn.scores import Structured
 from glassformer.training import Architecture, Settings, Trained, train
@@ -42,46 +44,47 @@ def accuracy(task: Transduction, steps: int, **parts: Any) -> float:
     return learned(task, steps, **parts).score.accuracy
 
 
-def hard_attention() -> tuple[str, bool]:
+def hard_attention() -> Measured:
     """Hard attention looks at one place at a time, drawn at random, and learns where by REINFORCE with a baseline."""
     task = Transduction("sort", length=8, shortest=4, letters=8)
     hard, none = (accuracy(task, 300, score=score) for score in ("hard", "none"))
-    return f"sorting up to 8 letters: {hard:.3f} right with hard attention, {none:.3f} without any", hard > none + 0.05
+    return Message("lineage.hard_attention", hard=hard, none=none), hard > none + 0.05
 
 
-def additive_attention() -> tuple[str, bool]:
+def additive_attention() -> Measured:
     """Additive soft attention: a small network with tanh scores every source word for every step of the decoder."""
     none, before, after = (
         accuracy(COPY, 250, score=score, place=place)
         for score, place in (("none", "after"), ("additive", "before"), ("additive", "after"))
     )
-    said = f"copies of up to 8 letters: none {none:.3f}, additive {before:.3f} before the step, {after:.3f} after it"
-    return said, min(before, after) >= LEARNED > none + 0.05
+    seen = Message("lineage.additive_attention", none=none, before=before, after=after)
+    return seen, min(before, after) >= LEARNED > none + 0.05
 
 
-def scores_and_windows() -> tuple[str, bool]:
+def scores_and_windows() -> Measured:
     """Dot, general and concat scores compare contents, location scores know places; local attention sees a window."""
     names = ("dot", "general", "concat", "location")
     recalled = {name: accuracy(RECALL, 300, score=name) for name in names}
     copied = {"location": accuracy(COPY, 250, score="location")}
     copied["local-m"] = accuracy(COPY, 250, score="general", window="local-m")
     recalled["local-m"] = accuracy(RECALL, 300, score="general", window="local-m")
-    told = ", ".join(f"{name} {value:.3f}" for name, value in recalled.items())
-    said = f"recall: {told}; copy: location {copied['location']:.3f}, local-m {copied['local-m']:.3f}"
+    right = {"recalled": _numbers(recalled), "copied": _numbers(copied)}
     contents = min(recalled[name] for name in ("dot", "general", "concat"))
-    return said, contents >= LEARNED > max(recalled["location"], recalled["local-m"]) and min(
-        copied.values()
-    ) >= LEARNED
+    others = max(recalled["location"], recalled["local-m"])
+    return Message("lineage.scores", **right), contents >= LEARNED > others and min(copied.values()) >= LEARNED
 
 
-def distance() -> tuple[str, bool]:
+def _numbers(right: Mapping[str, float]) -> list[str]:
+    return [f"{name} {value:.3f}" for name, value in right.items()]
+
+
+def distance() -> Measured:
     """The fixed-size state of an LSTM loses distant words; attention to all of its states repairs it."""
     task = Transduction("reverse", length=14, letters=12)
     rows = [right_by_place(task, 300, score=score, cell="lstm") for score in ("none", "dot")]
-    (near, far), (near_seen, far_seen) = ((mean(right[:3]), mean(right[-3:])) for right in rows)
-    said = f"an LSTM alone {near:.3f}, {far:.3f}; with attention {near_seen:.3f}, {far_seen:.3f}"
-    holds = near - far > 0.2 and far_seen >= LEARNED
-    return f"14 letters in reverse, the three read last and the three read first: {said}", holds
+    (near, far), (near_with, far_with) = ((mean(right[:3]), mean(right[-3:])) for right in rows)
+    seen = Message("lineage.lstm_distance", near=near, far=far, near_with=near_with, far_with=far_with)
+    return seen, near - far > 0.2 and far_with >= LEARNED
 
 
 def right_by_place(task: Transduction, steps: int, **parts: Any) -> list[float]:
@@ -90,16 +93,13 @@ def right_by_place(task: Transduction, steps: int, **parts: Any) -> list[float]:
     return accuracy_by_place(model, task, task.batch(np.random.default_rng(1), 256))
 
 
-def several_at_once() -> tuple[str, bool]:
+def several_at_once() -> Measured:
     """Several attentions at once: hops that a penalty keeps apart, then many heads, which fetch several things."""
     fetch = Transduction("fetch", length=4)
     one, four = (accuracy(fetch, 300, score="scaled dot", heads=heads) for heads in (1, 4))
     kept_apart, left_alone = overlap(Structured.STRENGTH), overlap(0.0)
-    said = (
-        f"two values at once: one head {one:.3f}, four {four:.3f}; two of four hops look at the same place with weight "
-        f"{kept_apart:.3f} under the penalty, {left_alone:.3f} without"
-    )
-    return said, four > one + 0.1 and kept_apart < left_alone
+    seen = Message("lineage.several", one=one, four=four, penalty=kept_apart, without=left_alone)
+    return seen, four > one + 0.1 and kept_apart < left_alone
 
 
 def overlap(strength: float) -> float:
@@ -116,20 +116,17 @@ def overlap(strength: float) -> float:
     return float(both[:, ~torch.eye(4, dtype=torch.bool)].mean())
 
 
-def skip_connections() -> tuple[str, bool]:
+def skip_connections() -> Measured:
     """Skip connections let deep stacks train: without them eight layers learn little, with them everything."""
     task = Transduction("copy", length=6, letters=8)
-    alike: dict[str, Any] = {"kind": "transformer", "layers": 8, "width": 32, "start": "kept", "norm": "none"}
-    deep = {skip: accuracy(task, 100, skip=skip, **alike) for skip in ("none", "highway", "residual")}
-    said = ", ".join(f"{skip} {value:.3f}" for skip, value in deep.items())
-    return f"copy with 8 layers: {said}", min(deep["residual"], deep["highway"]) >= LEARNED > deep["none"] + 0.3
+    shared: dict[str, Any] = {"kind": "transformer", "layers": 8, "width": 32, "start": "kept", "norm": "none"}
+    deep = {skip: accuracy(task, 100, skip=skip, **shared) for skip in ("none", "highway", "residual")}
+    return Message("lineage.deep", right=_numbers(deep)), min(deep["residual"], deep["highway"]) >= LEARNED > deep[
+        "none"
+    ] + 0.3
 
 
-CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
-    "S2.1": hard_attention,
-    "S2.2": additive_attention,
-    "S2.3": scores_and_windows,
-    "S2.4": distance,
-    "S2.5": several_at_once,
-    "S2.6": skip_connections,
-}
+CLAIMS: Final = numbered(
+    "S2",
+    hard_attention, additive_attention, scores_and_windows, distance, several_at_once, skip_connections
+)  # fmt: skip

@@ -16,13 +16,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from glassformer.documents.verdict import Verdict
+from glassformer.documents.lineage.results import Skips
 from glassformer.nn import Transformer
 from glassformer.training.architecture import Architecture
 from glassformer.training.batch import IGNORE_INDEX
 from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
 from glassformer.training.trial import task_of
-from glassformer.ui.drawing.chart import Panel, draw_charts
 
 TASK: Final = {"sequence": "reverse", "length": 6}
 KINDS: Final[dict[str, Mapping[str, str]]] = {
@@ -34,12 +33,8 @@ KINDS: Final[dict[str, Mapping[str, str]]] = {
 }
 
 
-LOST: Final = 0.1
-"""The part of the answers that a deeper stack may lose and still be called one that trains, if half are left."""
-
-
 @dataclass(frozen=True)
-class Plan:
+class Scale:
     """What is trained: depths, seeds, and how long."""
 
     depths: Sequence[int] = (2, 4, 8, 16)
@@ -62,75 +57,25 @@ class Plan:
         return sweep_of(values, f"{kind}, {depth} layers")
 
 
-QUICK: Final = Plan(depths=(2, 8), seeds=1, steps=80)
+QUICK: Final = Scale(depths=(2, 8), seeds=1, steps=80)
 
 
-@dataclass(frozen=True)
-class Skips:
-    """Accuracy by kind and depth, and for the deepest the gradient that reaches each layer before the first step."""
-
-    accuracies: dict[str, dict[int, float]]
-    gradients: dict[str, list[float]]
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return dict(vars(self))
-
-    def draw(self) -> str:
-        """Both, side by side."""
-        right = {kind: [(float(d), value) for d, value in by.items()] for kind, by in self.accuracies.items()}
-        most = max(max(norms) for norms in self.gradients.values())
-        least = max(min(min(norms) for norms in self.gradients.values()), most * 1e-9)
-        arriving = {kind: [(float(i), max(g, least)) for i, g in enumerate(by)] for kind, by in self.gradients.items()}
-        depth = len(next(iter(self.gradients.values())))
-        return draw_charts(
-            [
-                Panel("right answers after training", "layers", right, evenly=True),
-                Panel(
-                    f"size of the gradient in each of {depth} layers, untrained",
-                    "layer",
-                    arriving,
-                    between=(least, most),
-                    logarithmic=True,
-                ),
-            ],
-            "Who still trains when layers are stacked?",
-            "",
-        )
-
-
-def skips(plan: Plan, store: Path, processes: int, watch: Watch | None = None) -> Skips:
+def skips(scale: Scale, store: Path, processes: int, watch: Watch | None = None) -> Skips:
     """Train whatever is not in the store yet; gradients are computed anew."""
-    sweeps = {(kind, depth): plan.sweep(kind, depth) for kind in KINDS for depth in plan.depths}
+    sweeps = {(kind, depth): scale.sweep(kind, depth) for kind in KINDS for depth in scale.depths}
     results = results_of(sweeps, store, processes, watch)
     accuracies = {
-        kind: {depth: statistics.median(float(r["accuracy"]) for r in results[kind, depth]) for depth in plan.depths}
+        kind: {depth: statistics.median(float(r["accuracy"]) for r in results[kind, depth]) for depth in scale.depths}
         for kind in KINDS
     }
-    deepest = max(plan.depths)
-    return Skips(accuracies, {kind: gradients(plan, kind, deepest) for kind in KINDS})
+    deepest = max(scale.depths)
+    return Skips(accuracies, {kind: gradients(scale, kind, deepest) for kind in KINDS})
 
 
-def verdicts(found: Skips) -> list[Verdict]:
-    """Who trains at the smallest depth, and who still does at the largest."""
-    shallow, *_, deep = next(iter(found.accuracies.values()))
-    said = "; ".join(f"{kind} {by[shallow]:.3f}, {by[deep]:.3f}" for kind, by in found.accuracies.items())
-    none = found.accuracies["none"]
-    others = [by for kind, by in found.accuracies.items() if kind != "none"]
-    return [
-        Verdict(
-            "without skip connections depth does not train; with highways and residuals it does",
-            f"right with {shallow} and {deep} layers: {said}",
-            none[deep] < min(none[shallow] - LOST, 0.5)
-            and all(by[deep] > max(by[shallow] - LOST, 0.5) for by in others),
-        )
-    ]
-
-
-def gradients(plan: Plan, kind: str, depth: int) -> list[float]:
+def gradients(scale: Scale, kind: str, depth: int) -> list[float]:
     """For each layer of an untrained model, the size of the loss's gradient in all its weights."""
     task = task_of(TASK)
-    model = Architecture(**plan.model(kind, depth)).model(task, seed=0)
+    model = Architecture(**scale.model(kind, depth)).model(task, seed=0)
     assert isinstance(model, Transformer)
     batch = task.batch(np.random.default_rng(0), 64)
     loss = F.cross_entropy(model(batch.tokens).flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORE_INDEX)

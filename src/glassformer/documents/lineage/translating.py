@@ -11,20 +11,19 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from glassformer.documents.verdict import Verdict
+from glassformer.documents.lineage.results import Translating
 from glassformer.errors import InputError
 from glassformer.nn import files
 from glassformer.nn.files import Model
 from glassformer.training.objectives import END, START, Reading
 from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
 from glassformer.training.trial import task_of
-from glassformer.ui.drawing.chart import Panel, draw_charts
 
 AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True)
-class Plan:
+class Scale:
     """What is trained, and on how many sentences that were held out it is tried."""
 
     corpus: str = "help-en-de"
@@ -53,55 +52,31 @@ class Plan:
         return sweep_of(values, f"translating, {score}")
 
 
-@dataclass(frozen=True)
-class Translating:
-    """BLEU of each score by the longest of the group, and the first sentences of the longest group."""
-
-    bleu: dict[str, dict[int, float]]
-    examples: list[dict[str, str]]
-
-    @property
-    def lengths(self) -> list[int]:
-        """The most tokens of each group."""
-        return list(next(iter(self.bleu.values())))
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return dict(vars(self))
-
-    def draw(self) -> str:
-        """BLEU by length."""
-        lines = {score: [(float(n), value) for n, value in by.items()] for score, by in self.bleu.items()}
-        high = 10 * (1 + max(value for by in self.bleu.values() for value in by.values()) // 10)
-        panel = Panel("sentences that were held out", "tokens of the sentence, at most", lines, evenly=True)
-        return draw_charts([panel], "English to German, by the length of the sentence", "BLEU", high=high)
-
-
-def check(plan: Plan) -> None:
+def check(scale: Scale) -> None:
     """Refuse a text that could not be translated, or scored, before anything is trained."""
     imported()
-    reading = task_of(plan.task)
+    reading = task_of(scale.task)
     assert isinstance(reading, Reading)
-    for least, most in plan.groups:
-        held_out(reading, least, most, plan.sentences)
+    for least, most in scale.groups:
+        held_out(reading, least, most, scale.sentences)
 
 
-def translating(plan: Plan, folder: Path, processes: int, watch: Watch | None = None) -> Translating:
+def translating(scale: Scale, folder: Path, processes: int, watch: Watch | None = None) -> Translating:
     """Train what is not there yet, translate, and compare; models are kept in the folder."""
-    sweeps = {score: plan.sweep(score) for score in plan.scores}
+    sweeps = {score: scale.sweep(score) for score in scale.scores}
     results_of(sweeps, folder / "translators.sqlite", processes, watch, folder / "translators")
-    reading = task_of(plan.task)
+    reading = task_of(scale.task)
     assert isinstance(reading, Reading)
     models = {score: files.load(folder / "translators" / sweep.ids[0] / "model")[0] for score, sweep in sweeps.items()}
-    bleu: dict[str, dict[int, float]] = {score: {} for score in plan.scores}
+    bleu: dict[str, dict[int, float]] = {score: {} for score in scale.scores}
     examples: list[dict[str, str]] = []
-    for least, most in plan.groups:
-        sources, right = held_out(reading, least, most, plan.sentences)
-        said = {score: translate(model, reading, sources) for score, model in models.items()}
-        for score, translations in said.items():
+    for least, most in scale.groups:
+        sources, right = held_out(reading, least, most, scale.sentences)
+        answers = {score: translate(model, reading, sources) for score, model in models.items()}
+        for score, translations in answers.items():
             bleu[score][most] = corpus_bleu(translations, right)
         texts = [reading.text.tokeniser.decode(source) for source in sources]
-        columns = {"english": texts, "german": right, **said}
+        columns = {"english": texts, "german": right, **answers}
         examples = [{name: column[i].strip() for name, column in columns.items()} for i in range(min(3, len(right)))]
     return Translating(bleu, examples)
 
@@ -114,7 +89,7 @@ def held_out(reading: Reading, least: int, most: int, count: int) -> tuple[list[
         (length, i) for length in sorted(tested.numbers) if least <= length <= most for i in tested.numbers[length]
     ]
     if not found:
-        raise InputError(f"{text.name} holds no sentences of {least} to {most} tokens out")
+        raise InputError("lineage.none_held_out", name=text.name, least=least, most=most)
     some = found[:: max(1, len(found) // count)][:count]
     sources = [text.sentences[length][i].tolist() for length, i in some]
     return sources, [text.tokeniser.decode(text.translations[length][i].tolist()).strip() for length, i in some]
@@ -122,8 +97,8 @@ def held_out(reading: Reading, least: int, most: int, count: int) -> tuple[list[
 
 @torch.no_grad()
 def translate(model: Model, reading: Reading, sources: Sequence[Sequence[int]]) -> list[str]:
-    """What a model says of each source: always the likeliest token, until it ends."""
-    said: dict[int, list[int]] = {}
+    """A model's translation of each source: always the likeliest token, until it ends."""
+    answers: dict[int, list[int]] = {}
     by_length: dict[int, list[int]] = {}
     for i, source in enumerate(sources):
         by_length.setdefault(len(source), []).append(i)
@@ -131,12 +106,12 @@ def translate(model: Model, reading: Reading, sources: Sequence[Sequence[int]]) 
         for begin in range(0, len(which), AT_ONCE):
             some = which[begin : begin + AT_ONCE]
             rows = likeliest(model, torch.tensor([sources[i] for i in some]), reading.text.longest[1])
-            said |= dict(zip(some, rows.tolist(), strict=True))
-    ended = [said[i][: said[i].index(END)] if END in said[i] else said[i] for i in range(len(sources))]
+            answers |= dict(zip(some, rows.tolist(), strict=True))
+    ended = [answers[i][: (answers[i] + [END]).index(END)] for i in range(len(sources))]
     return [str(text).strip() for text in reading.text.tokeniser.decode_batch(ended)]
 
 
-def likeliest(model: Model, sources: Int[Tensor, "row place"], longest: int) -> Int[Tensor, "row said"]:
+def likeliest(model: Model, sources: Int[Tensor, "row place"], longest: int) -> Int[Tensor, "row token"]:
     """Token by token, up to the longest translation."""
     tokens = torch.cat([sources, torch.full((len(sources), 1), START)], dim=1)
     for _ in range(longest - 1):
@@ -146,9 +121,9 @@ def likeliest(model: Model, sources: Int[Tensor, "row place"], longest: int) -> 
     return tokens[:, sources.shape[1] + 1 :]
 
 
-def corpus_bleu(said: Sequence[str], right: Sequence[str]) -> float:
+def corpus_bleu(translations: Sequence[str], right: Sequence[str]) -> float:
     """BLEU as sacrebleu defines it (Post 2018)."""
-    return float(imported().corpus_bleu(list(said), [list(right)]).score)
+    return float(imported().corpus_bleu(list(translations), [list(right)]).score)
 
 
 def imported() -> Any:
@@ -156,22 +131,5 @@ def imported() -> Any:
     try:
         import sacrebleu
     except ImportError:
-        raise InputError("BLEU is computed by `sacrebleu`: pip install 'glassformer[text]'") from None
+        raise InputError("lineage.no_sacrebleu") from None
     return sacrebleu
-
-
-def verdicts(found: Translating) -> list[Verdict]:
-    """By how much attention is better, for short sentences and for long ones."""
-    with_it, without = (list(found.bleu[score].values()) for score in ("additive", "none"))
-    said = "; ".join(
-        f"up to {n} tokens {a:.1f} and {b:.1f}" for n, a, b in zip(found.lengths, with_it, without, strict=True)
-    )
-    lost = (1 - without[-1] / max(without[0], 1e-9), 1 - with_it[-1] / max(with_it[0], 1e-9))
-    return [
-        Verdict(
-            "translations of long sentences suffer most without attention",
-            f"BLEU with additive attention and without: {said}; from the shortest to the longest {lost[1]:.0%} are "
-            f"lost with attention, {lost[0]:.0%} without",
-            all(a > b for a, b in zip(with_it, without, strict=True)) and lost[0] > lost[1],
-        )
-    ]

@@ -1,6 +1,6 @@
 """Are learned shortcuts right elsewhere too (S0.16)? Models trained on even letters, tested on uneven and longer words.
 
-Beside the plain transformer stand one that was shown words at shifted positions, one that writes its states into a
+Beside the plain transformer stand one that was trained on words at shifted positions, one that writes its states into a
 scratchpad and sees the latest tokens best (ALiBi), an LSTM, and the model that a theorem built.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, Final
 from glassformer.automata import machine
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
+from glassformer.messages import Message
 from glassformer.training import evaluate
 from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
 from glassformer.training.tasks import StateTracking
@@ -42,17 +43,18 @@ class Brittleness:
         made = machine(self.spec)
         panels = [
             Panel(
-                f"words of {self.length} letters",
-                f"probability of the letter {made.symbols[-1]}",
+                str(Message("shortcuts.words_of", length=self.length)),
+                str(Message("shortcuts.probability", letter=made.symbols[-1])),
                 {name: list(values.items()) for name, values in self.by_letter.items()},
             ),
             Panel(
-                "letters alike",
-                "letters in a word",
-                {name: [(float(n), value) for n, value in values.items()] for name, values in self.by_length.items()},
+                str(Message("shortcuts.letters_alike")),
+                str(Message("shortcuts.letters_in_word")),
+                {name: list(values.items()) for name, values in self.by_length.items()},
             ),
         ]
-        return draw_charts(panels, f"{self.spec}, trained on words of {self.length} letters", "accuracy")
+        title = Message("shortcuts.trained_on", machine=self.spec, length=self.length)
+        return draw_charts(panels, str(title), str(Message("shortcuts.accuracy")))
 
 
 def models(length: int) -> dict[str, dict[str, dict[str, Any]]]:
@@ -80,7 +82,7 @@ def probabilities(spec: str, last: float) -> list[float]:
     """The last letter has this probability, the others share the rest."""
     others = len(machine(spec).symbols) - 1
     if not others:
-        raise InputError(f"{spec} has one letter only, which cannot come more or less often")
+        raise InputError("shortcuts.one_letter", machine=spec)
     return [(1 - last) / others] * others + [last]
 
 

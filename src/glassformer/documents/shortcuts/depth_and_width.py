@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from glassformer.messages import Message
 from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
 from glassformer.ui.drawing.chart import Panel, draw_charts
-from glassformer.wording import counted
 
 PUBLISHED: Final[dict[str, tuple[float, ...]]] = {
     "gridworld(9)": (0.922, 1.0),
@@ -34,7 +34,7 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Scale:
     """What is trained: machines, depths, MLP widths at one depth, seeds."""
 
     machines: dict[str, Lesson]
@@ -67,7 +67,7 @@ class Plan:
         return self.sweep(spec, {"kind": "lstm", "layers": 1, "width": 2 * self.width})
 
 
-LAPTOP: Final = Plan(
+LAPTOP: Final = Scale(
     {
         "flipflop": Lesson(32, 500),
         "gridworld(9)": Lesson(32, 2000),
@@ -80,7 +80,7 @@ LAPTOP: Final = Plan(
     mlp_depth=2,
     seeds=3,
 )
-QUICK: Final = Plan({"flipflop": Lesson(8, 5)}, depths=(1, 2), mlps=(8, 64), mlp_depth=1, seeds=2, width=16)
+QUICK: Final = Scale({"flipflop": Lesson(8, 5)}, depths=(1, 2), mlps=(8, 64), mlp_depth=1, seeds=2, width=16)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Curve:
 class Shortcuts:
     """For each machine: accuracy by depth, by MLP width, and of the LSTM."""
 
-    plan: Plan
+    scale: Scale
     by_depth: dict[str, Curve]
     by_mlp: dict[str, Curve]
     lstm: dict[str, float]
@@ -113,42 +113,39 @@ class Shortcuts:
         """Accuracy by depth, a panel for each machine."""
         panels = []
         for spec, curve in self.by_depth.items():
-            depths = [float(depth) for depth in self.plan.depths]
-            lines = {
-                "best seed": [(float(depth), value) for depth, value in curve.best.items()],
-                "median seed": [(float(depth), value) for depth, value in curve.median.items()],
-                "LSTM, best seed": [(depths[0], self.lstm[spec]), (depths[-1], self.lstm[spec])],
-            }
-            known = [(float(i), value) for i, value in enumerate(PUBLISHED.get(spec, ()), start=1) if i <= depths[-1]]
-            panels.append(
-                Panel(
-                    f"{spec}, T = {self.plan.machines[spec].length}",
-                    "layers",
-                    lines | ({"published (T = 100)": known} if known else {}),
-                )
-            )
-        return draw_charts(panels, "Does training find the shortcut?", "accuracy")
+            first, *_, last = self.scale.depths
+            lines = _lines(curve) | {str(Message("shortcuts.lstm")): [(d, self.lstm[spec]) for d in (first, last)]}
+            if known := [(i, value) for i, value in enumerate(PUBLISHED.get(spec, ()), start=1) if i <= last]:
+                lines[str(Message("shortcuts.published"))] = known
+            title = Message("shortcuts.machine_length", machine=spec, length=self.scale.machines[spec].length)
+            panels.append(Panel(str(title), str(Message("shortcuts.layers")), lines))
+        return draw_charts(panels, str(Message("shortcuts.by_depth_title")), str(Message("shortcuts.accuracy")))
 
     def draw_mlp(self) -> str:
         """Accuracy by the units of MLPs, a panel for each machine."""
         panels = []
         for spec, curve in self.by_mlp.items():
-            lines = {"best seed": curve.best, "median seed": curve.median}
-            points = {name: [(float(units), value) for units, value in line.items()] for name, line in lines.items()}
-            title = f"{spec}, T = {self.plan.machines[spec].length}, {counted(self.plan.mlp_depth, 'layer')}"
-            panels.append(Panel(title, "units of each MLP", points, evenly=True))
-        return draw_charts(panels, "Is MLP width what pays for shortcuts?", "accuracy")
+            sizes = {"length": self.scale.machines[spec].length, "layers": self.scale.mlp_depth}
+            title = Message("shortcuts.machine_length_layers", machine=spec, **sizes)
+            panels.append(Panel(str(title), str(Message("shortcuts.units")), _lines(curve), evenly=True))
+        return draw_charts(panels, str(Message("shortcuts.by_width_title")), str(Message("shortcuts.accuracy")))
 
 
-def shortcuts(plan: Plan, store: Path, processes: int, watch: Watch | None = None) -> Shortcuts:
-    """Train whatever of the plan is not in the store yet, and put the accuracies together."""
+def _lines(curve: Curve) -> dict[str, list[tuple[int, float]]]:
+    """The best seed and the median one."""
+    both = {"shortcuts.best_seed": curve.best, "shortcuts.median_seed": curve.median}
+    return {str(Message(name)): list(values.items()) for name, values in both.items()}
+
+
+def shortcuts(scale: Scale, store: Path, processes: int, watch: Watch | None = None) -> Shortcuts:
+    """Train whatever is not in the store yet, and put the accuracies together."""
     sweeps = {
         (kind, spec, at): sweep
-        for spec in plan.machines
+        for spec in scale.machines
         for kind, some in (
-            ("depth", plan.depth_sweeps(spec)),
-            ("mlp", plan.mlp_sweeps(spec)),
-            ("lstm", {1: plan.lstm_sweep(spec)}),
+            ("depth", scale.depth_sweeps(spec)),
+            ("mlp", scale.mlp_sweeps(spec)),
+            ("lstm", {1: scale.lstm_sweep(spec)}),
         )
         for at, sweep in some.items()
     }
@@ -164,8 +161,8 @@ def shortcuts(plan: Plan, store: Path, processes: int, watch: Watch | None = Non
         )
 
     return Shortcuts(
-        plan,
-        {spec: curve("depth", spec) for spec in plan.machines},
-        {spec: curve("mlp", spec) for spec in plan.machines},
-        {spec: curve("lstm", spec).best[1] for spec in plan.machines},
+        scale,
+        {spec: curve("depth", spec) for spec in scale.machines},
+        {spec: curve("mlp", spec) for spec in scale.machines},
+        {spec: curve("lstm", spec).best[1] for spec in scale.machines},
     )

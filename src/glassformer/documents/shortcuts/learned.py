@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from glassformer.automata import machine
-from glassformer.instruments import score_heads
+from glassformer.documents.verdict import Measured, numbered
+from glassformer.instruments.heads import FLAT, LATEST, HeadScore, score_heads
+from glassformer.messages import Message
 from glassformer.nn import Transformer
 from glassformer.training import Architecture, Settings, StateTracking, Trained, train
 
@@ -34,55 +36,53 @@ def learned(
     return train(task, Architecture(**{"width": 32} | sizes), settings, tests=tests if tested else {})
 
 
-def found_by_training() -> tuple[str, bool]:
+def found_by_training() -> Measured:
     """Ordinary training finds such shortcuts: accuracy by automaton and depth."""
     asked = {"flipflop": (16, 200), "parity": (8, 500), "symmetric(3)": (8, 1000)}
     by_depth = {
         spec: [learned(spec, length, steps, layers=layers).score.accuracy for layers in (1, 2)]
         for spec, (length, steps) in asked.items()
     }
-    said = "; ".join(f"{spec} {one:.3f}, {two:.3f}" for spec, (one, two) in by_depth.items())
+    machines = [Message("shortcuts.by_depth", machine=spec, one=one, two=two) for spec, (one, two) in by_depth.items()]
     one, two = by_depth["symmetric(3)"]
     holds = all(deeper >= LEARNED for _, deeper in by_depth.values()) and two > one
-    return f"accuracy with 1 and 2 layers: {said}", holds
+    return Message("shortcuts.found_by_training", machines=machines), holds
 
 
-def two_modules() -> tuple[str, bool]:
+def two_modules() -> Measured:
     """Heads of trained models show the two modules: flat sums and conditional resets."""
-    gridworld = [jobs_of("gridworld(4)", 1000, seed, layers=2, heads=2) for seed in SEEDS]
-    flipflop = jobs_of("flipflop", 300, layers=1, heads=1)
-    counted = Counter(job for jobs in gridworld for job in jobs)
-    seeds = sum({"flat sum", "conditional reset"} <= set(jobs) for jobs in gridworld)
-    said = (
-        f"heads that matter in gridworld(4), {len(SEEDS)} seeds: "
-        f"{', '.join(f'{n} × {job}' for job, n in counted.most_common())}, both modules in {seeds} of them; "
-        f"in flipflop: {', '.join(flipflop)}"
-    )
-    return said, seeds >= 2 and flipflop == ["conditional reset"]
+    gridworld = [heads_of("gridworld(4)", 1000, seed, layers=2, heads=2) for seed in SEEDS]
+    flipflop = heads_of("flipflop", 300, layers=1, heads=1)
+    counts = Counter(head.title for heads in gridworld for head in heads).most_common()
+    both = sum({FLAT, LATEST} <= {head.operation for head in heads} for heads in gridworld)
+    jobs = [Message("shortcuts.job", heads=count, job=job) for job, count in counts]
+    alone = [head.title for head in flipflop]
+    seen = Message("shortcuts.two_modules", seeds=len(SEEDS), jobs=jobs, both=both, flipflop=alone)
+    return seen, both >= 2 and [head.operation for head in flipflop] == [LATEST]
 
 
-def jobs_of(spec: str, steps: int, seed: int = 0, **sizes: Any) -> list[str]:
-    """What those heads of a trained model do without which at least one answer in twenty changes."""
+def heads_of(spec: str, steps: int, seed: int = 0, **sizes: Any) -> list[HeadScore]:
+    """Those heads of a trained model without which at least one answer in twenty changes."""
     model, task = learned(spec, 16, steps, seed, **sizes).model, StateTracking(machine(spec), 16)
     assert isinstance(model, Transformer)
     scores = score_heads(model, task.batch(np.random.default_rng([seed, 64, 2]), 64).tokens)
-    return [str(score.title) for score in scores if score.matters >= 0.05]
+    return [score for score in scores if score.matters >= 0.05]
 
 
-def brittle() -> tuple[str, bool]:
+def brittle() -> Measured:
     """Learned shortcuts break on other mixes and on longer words; scratchpads and a recency bias repair much of it."""
     plain = [learned("parity", 10, 800, seed, tested=True, layers=2) for seed in SEEDS]
     mended = [learned("parity", 10, 500, scratchpad=True, tested=True, layers=2, positions="alibi")]
-    rows = {
-        f"transformer, median of {len(SEEDS)} seeds": medians(plain),
-        "with a scratchpad and recency": medians(mended),
-    }
-    said = "; ".join(
-        f"{name}: {here:.3f}, of 19 ones in 20 {uneven:.3f}, twice as long {longer:.3f}"
-        for name, (here, uneven, longer) in rows.items()
-    )
-    (here, uneven, longer), repaired = rows.values()
-    return f"parity, {said}", here >= LEARNED and max(uneven, longer) < 0.9 and min(repaired) >= LEARNED
+    names = (Message("shortcuts.plain", seeds=len(SEEDS)), Message("shortcuts.repaired"))
+    rows = [medians(plain), medians(mended)]
+    models = [
+        Message("shortcuts.elsewhere", model=name, here=here, uneven=uneven, longer=longer)
+        for name, (here, uneven, longer) in zip(names, rows, strict=True)
+    ]
+    (here, uneven, longer), repaired = rows
+    return Message("shortcuts.brittle", models=models), here >= LEARNED and max(uneven, longer) < 0.9 and min(
+        repaired
+    ) >= LEARNED
 
 
 def medians(models: Sequence[Trained]) -> tuple[float, float, float]:
@@ -92,20 +92,15 @@ def medians(models: Sequence[Trained]) -> tuple[float, float, float]:
     return here, uneven, longer
 
 
-def width_pays() -> tuple[str, bool]:
+def width_pays() -> Measured:
     """MLP width is what pays for shortcuts: accuracy against MLP width at fixed depth."""
     widths, seeds = (1, 4, 64), range(5)
     best = [
         max(learned("parity", 12, 1000, seed, layers=1, mlp=width).score.accuracy for seed in seeds) for width in widths
     ]
-    said = ", ".join(f"{value:.3f}" for value in best)
     holds = best == sorted(best) and best[-1] > best[0] + 0.05  # the best of other five seeds differ by as much
-    return f"parity in one layer, best of {len(seeds)} seeds, MLPs of {', '.join(map(str, widths))}: {said}", holds
+    right = [f"{value:.3f}" for value in best]
+    return Message("shortcuts.width_pays", seeds=len(seeds), widths=list(widths), right=right), holds
 
 
-CLAIMS: Final[dict[str, Callable[[], tuple[str, bool]]]] = {
-    "S0.14": found_by_training,
-    "S0.15": two_modules,
-    "S0.16": brittle,
-    "S0.17": width_pays,
-}
+CLAIMS: Final = numbered("S0", found_by_training, two_modules, brittle, width_pays, first=14)

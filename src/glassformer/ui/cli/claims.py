@@ -14,7 +14,7 @@ from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progr
 from glassformer.wording import counted
 
 if TYPE_CHECKING:
-    from glassformer.documents import Claim, Kept, Outcome
+    from glassformer.documents.ledger import Claim, Kept, Outcome
 
 
 @app.command()
@@ -41,7 +41,7 @@ def claims(
     as_json: AsJson = False,
 ) -> None:
     """Run what the source documents claim, and print measured beside claimed; exit 1 if one does not hold."""
-    from glassformer.documents import Kept
+    from glassformer.documents.ledger import Kept
 
     refuse(bool(ids), quick, every, again)
     for file, option in ((html, "--html"), (keep, "--keep")):
@@ -87,7 +87,7 @@ def refuse_file(file: Path | None, option: str, listed: bool) -> None:
 
 def choose(ids: Sequence[str], quick: bool, every: bool) -> list[Claim]:
     """Those that are asked for; if none are, all that do not take many minutes."""
-    from glassformer.documents import find
+    from glassformer.documents.ledger import find
 
     found = find(ids)
     if quick:
@@ -97,7 +97,7 @@ def choose(ids: Sequence[str], quick: bool, every: bool) -> list[Claim]:
 
 def measure(chosen: Sequence[Claim], kept: Kept | None) -> list[Outcome]:
     """Train what has to be trained, and measure, but for what is kept."""
-    from glassformer.documents import run
+    from glassformer.documents.ledger import run
 
     missing = [claim for claim in chosen if kept is None or kept.of(claim) is None]
     if kept:
@@ -119,7 +119,7 @@ def page_of(outcomes: Sequence[Outcome]) -> str:
     """The ledger as a page, which says how many claims there are besides."""
     from importlib.metadata import version
 
-    from glassformer.documents import DOCUMENTS, find
+    from glassformer.documents.ledger import DOCUMENTS, find
     from glassformer.ui.drawing.ledger import Row, draw_ledger
 
     left = len(find([])) - len(outcomes)

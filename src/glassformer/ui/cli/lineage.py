@@ -14,9 +14,8 @@ from glassformer.errors import InputError
 from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 
 if TYPE_CHECKING:
-    from glassformer.documents.lineage.family import Family
-    from glassformer.documents.lineage.skips import Skips
-    from glassformer.documents.lineage.translating import Plan, Translating
+    from glassformer.documents.lineage.results import Family, Skips, Translating
+    from glassformer.documents.lineage.translating import Scale
     from glassformer.documents.verdict import Verdict
     from glassformer.training.store import Row as Trial
 
@@ -43,8 +42,9 @@ def lineage(
     Copy, reverse, sort, recall, fetch two things, dates; stacks with and without skip connections; English to German
     with attention and without. What is done is kept: the same command goes on where it was stopped.
     """
-    from glassformer.documents.lineage import aligned, skips, translating
+    from glassformer.documents.lineage import aligned, figures, skips, translating, verdicts
     from glassformer.documents.lineage import family as bench
+    from glassformer.documents.lineage.results import Lineage
     from glassformer.nn.files import to_json
     from glassformer.training.cluster import cores
 
@@ -56,32 +56,25 @@ def lineage(
         raise InputError(f"{folder} is a file: choose a folder")
     folder.mkdir(parents=True, exist_ok=True)
     translation = None if quick or text == "none" else brought(text)
-    plan = bench.QUICK if quick else bench.FULL if full else bench.LAPTOP
+    scale = bench.QUICK if quick else bench.FULL if full else bench.LAPTOP
     with trials_bar("the family ") as watch:
-        family = bench.family(plan, folder, cores(), watch)
+        family = bench.family(scale, folder, cores(), watch)
     with trials_bar("skips      ") as watch:
-        stacked = skips.skips(skips.QUICK if quick else skips.Plan(), folder / "skips.sqlite", cores(), watch)
+        stacked = skips.skips(skips.QUICK if quick else skips.Scale(), folder / "skips.sqlite", cores(), watch)
     with trials_bar("dates      ") as watch:
         dates = aligned.draw_dates(folder, 200 if quick else 400, cores(), watch)
     read = None
     if translation is not None:
         with trials_bar("translating") as watch:
             read = translating.translating(translation, folder, cores(), watch)
-    verdicts = [*family.verdicts(), *skips.verdicts(stacked), *(translating.verdicts(read) if read else [])]
-    found = {
-        "quick": quick,
-        "family": family.to_json(),
-        "by_distance": family.by_distance,
-        "skips": stacked.to_json(),
-        "translating": read.to_json() if read else None,
-        "verdicts": [vars(verdict) for verdict in verdicts],
-    }
-    figures = {"family": family.draw(), "steps": family.draw_steps(), "seconds": family.draw_seconds()}
-    figures |= {"members": family.draw_members(), "distance": family.draw_distance(), "skips": stacked.draw()}
-    figures |= {"dates": dates, "reverse": aligned.draw_reverse(plan, folder)}
-    figures |= {"bleu": read.draw()} if read else {}
+    concluded = [*verdicts.of_family(family), *verdicts.of_skips(stacked)]
+    concluded += verdicts.of_translating(read) if read else []
+    found = Lineage.of(family, stacked, read, concluded, quick).to_json()
+    drawn = figures.draw_family(family) | {"skips": figures.draw_skips(stacked), "dates": dates}
+    drawn["reverse"] = aligned.draw_reverse(scale, folder)
+    drawn |= {"bleu": figures.draw_translating(read)} if read else {}
     write_atomically(folder / "lineage.json", to_json(found).encode())
-    for name, svg in figures.items():
+    for name, svg in drawn.items():
         write_atomically(folder / f"{name}.svg", svg.encode())
     if as_json:
         return print_json(found)
@@ -89,14 +82,14 @@ def lineage(
     print_skips(stacked)
     if read:
         print_translating(read)
-    print_verdicts(verdicts)
-    err.print(f"wrote {', '.join(f'{name}.svg' for name in figures)} in {folder}")
+    print_verdicts(concluded)
+    err.print(f"wrote {', '.join(f'{name}.svg' for name in drawn)} in {folder}")
     return None
 
 
-def brought(text: str) -> Plan | None:
+def brought(text: str) -> Scale | None:
     """What is to be translated; a corpus that cannot be brought is said, and the rest is done without."""
-    from glassformer.documents.lineage.translating import Plan, check
+    from glassformer.documents.lineage.translating import Scale, check
     from glassformer.training import fetching
 
     try:
@@ -105,9 +98,9 @@ def brought(text: str) -> Plan | None:
     except InputError as error:
         err.print(f"nothing is translated: {error}")
         return None
-    plan = Plan(text)
-    check(plan)
-    return plan
+    scale = Scale(text)
+    check(scale)
+    return scale
 
 
 @contextmanager
@@ -146,9 +139,9 @@ def list_family(as_json: bool) -> None:
 
 def print_family(family: Family) -> None:
     """A table for each task: the median of seeds, how far they are apart, and the step at which 99 % were right."""
-    from glassformer.documents.lineage.family import BLOCK, RNN
+    from glassformer.documents.lineage.results import BLOCK, RNN
 
-    for host, task in dict.fromkeys((host, task) for host, task, _ in family.rows):
+    for host, task in dict.fromkeys((row.host, row.task) for row in family.rows):
         rows = family.of(host, task)
         tests = list(next(iter(rows.values())).tests)
         where = {RNN: "in a recurrent reader", BLOCK: "in the block of a Transformer"}[host]
@@ -185,5 +178,5 @@ def print_verdicts(verdicts: list[Verdict]) -> None:
     """The story, sentence by sentence."""
     table = table_of("the story says", "here", "so?", show_lines=True)
     for verdict in verdicts:
-        table.add_row(verdict.claim, verdict.said, "yes" if verdict.holds else "no")
+        table.add_row(str(verdict.claim), str(verdict.seen), "yes" if verdict.holds else "no")
     out.print(table)

@@ -29,10 +29,12 @@ def evolve(
     Two seeds of each. Trainings are kept: the same command goes on where it was stopped. Only what is measured, some
     minutes, is measured again.
     """
-    from dataclasses import asdict, replace
+    from dataclasses import replace
 
-    from glassformer.documents import spelled_out
-    from glassformer.documents.evolution.study import QUICK, Scale, measure, train_all, verdicts
+    from glassformer.documents.evolution.figure import draw
+    from glassformer.documents.evolution.measuring import measure
+    from glassformer.documents.evolution.training import QUICK, Scale, train_all
+    from glassformer.documents.evolution.verdicts import verdicts
     from glassformer.nn.files import to_json
     from glassformer.training.cluster import cores
 
@@ -42,10 +44,10 @@ def evolve(
         learned = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
     with progress_bar("measuring ") as advance:
         found = measure(scale, folder, learned, lambda what, count, of: advance(count, of, what))
-    told = spelled_out(verdicts(found))
-    everything = {**found.to_json(), "quick": quick, "claims": [asdict(verdict) for verdict in told]}
+    concluded = verdicts(found)
+    everything = replace(found, quick=quick, claims=[verdict.written() for verdict in concluded]).to_json()
     write_atomically(folder / "evolution.json", to_json(everything).encode())
-    write_atomically(folder / "evolution.svg", found.draw().encode())
+    write_atomically(folder / "evolution.svg", draw(found).encode())
     if as_json:
         return print_json(everything)
     table = table_of("model", "right", "a guess", "tokens per second")
@@ -53,8 +55,8 @@ def evolve(
         table.add_row(name, f"{each.accuracy:.3f}", f"{each.guess:.3f}", f"{each.tokens_per_second:,.0f}")
     out.print(table)
     table = table_of("claim", "here", "holds", show_lines=True)
-    for verdict in told:
-        table.add_row(verdict.claim, verdict.said, "yes" if verdict.holds else "no")
+    for verdict in concluded:
+        table.add_row(str(verdict.claim), str(verdict.seen), "yes" if verdict.holds else "no")
     out.print(table)
     err.print(f"wrote {folder / 'evolution.svg'}")
     return None

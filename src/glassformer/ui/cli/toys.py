@@ -11,7 +11,7 @@ from glassformer.atomic import write_atomically
 from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 
 if TYPE_CHECKING:
-    from glassformer.documents.inside.facts import Found, Stored
+    from glassformer.documents.inside.facts import FactStudy, Stored
 
 
 @app.command()
@@ -49,7 +49,7 @@ def facts(
     known = {NAMES: world.names, SENTENCES: [f"start {world.prompt(fact)}" for fact in range(world.count)]}
     files.save(folder / "model", model, {name: files.to_json(list(told)) for name, told in known.items()})
     with progress_bar("tracing and editing") as advance:
-        found = looking.study(model, world, edits, seed=seed, tell=advance)
+        found = looking.study(model, world, edits, seed=seed, progress=advance)
     stored = looking.capacity(world, seed=seed) if capacity else []
     write_atomically(folder / "facts.svg", traced_map(found).encode())
     if as_json:
@@ -66,7 +66,7 @@ def facts(
     return None
 
 
-def traced_map(found: Found) -> str:
+def traced_map(found: FactStudy) -> str:
     """What tracing sees, as a heat map."""
     from glassformer.documents.inside.facts import POSITIONS
     from glassformer.ui.drawing.heatmap import draw_heatmap
@@ -77,7 +77,7 @@ def traced_map(found: Found) -> str:
     return draw_heatmap(traced, [f"layer {i} MLP" for i in layers], POSITIONS, title, full=1.0)
 
 
-def print_places(found: Found) -> None:
+def print_places(found: FactStudy) -> None:
     """Tracing and editing side by side, and who makes the answers."""
     table = table_of("layer", "MLP at", "traced", "edit works", "others kept", "same subject kept")
     for place in found.places:
@@ -117,7 +117,8 @@ def superposition(
     as_json: AsJson = False,
 ) -> None:
     """Train many toy models that hold more features than dimensions, and draw how they do it."""
-    from glassformer.documents.inside.superposition import PUBLISHED, QUICK, Scale, study
+    from glassformer.documents.inside.results import PUBLISHED
+    from glassformer.documents.inside.superposition import QUICK, Scale, study
     from glassformer.nn import files
     from glassformer.ui.drawing.superposition import draw_superposition
 

@@ -6,68 +6,22 @@ The numbers are those that `glassformer evolve`, `superposition` and `lineage` l
 from __future__ import annotations
 
 import json
-import math
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
+from glassformer.documents.results import STUDIES, fits, in_all_languages
 from glassformer.errors import InputError
 
 LARGEST: Final = 4_000_000
 """Bytes of a file that is shown."""
 MOST_PLACES: Final = 20
 
-VERDICTS: Final = [{"claim": str, "said": str, "holds": bool}]
-SHAPES: Final[dict[str, dict[str, Any]]] = {
-    "evolution": {
-        "learned": {str: {"accuracy": float, "guess": float}},
-        "information": {str: [{str: float}]},
-        "distances": {str: [{str: float}]},
-        "changes": {str: [{str: float}]},
-        "most": float,
-    },
-    "superposition": {
-        "pentagons": float,
-        "dots": [{"rarity": float, "dimensionality": [float]}],
-        "plateaus": {str: float},
-        "importances": [float],
-        "rarities": [float],
-        "phases": [[str]],
-        "dictionaries": [
-            {"kind": str, "explained": float, "active": float, "mean_max_cosine": float, "recovered": float}
-        ],
-    },
-    "lineage": {
-        "family": [
-            {
-                "host": str,
-                "task": str,
-                "member": str,
-                "accuracy": float,
-                "width": float,
-                "seeds": [float],
-                "whole": float,
-                "tests": {str: float},
-                "reached": (float, None),
-                "seconds": float,
-            }
-        ],
-        "skips": {"accuracies": {str: {str: float}}, "gradients": {str: [float]}},
-        "translating": ({"bleu": {str: {str: float}}}, None),
-        "verdicts": VERDICTS,
-    },
-}
-"""What each file must hold: keys by name, or any text; lists of one kind; one of several."""
-MAY: Final[dict[str, dict[str, Any]]] = {
-    "evolution": {"claims": VERDICTS, "quick": bool},
-    "lineage": {"by_distance": {str: [float]}, "quick": bool},
-}
-"""And what it may."""
-
 
 def kept(folder: Path) -> dict[str, list[str]]:
     """The files of every study in a folder and its folders; links that lead out of it are passed over."""
     root = folder.resolve()
-    found = {name: sorted([*root.glob(f"{name}.json"), *root.glob(f"*/{name}.json")]) for name in SHAPES}
+    found = {name: sorted([*root.glob(f"{name}.json"), *root.glob(f"*/{name}.json")]) for name in STUDIES}
     return {
         name: [path.relative_to(root).as_posix() for path in paths if path.resolve().is_relative_to(root)][:MOST_PLACES]
         for name, paths in found.items()
@@ -75,34 +29,22 @@ def kept(folder: Path) -> dict[str, list[str]]:
 
 
 def read(folder: Path, place: str) -> dict[str, Any]:
-    """What a study wrote, as far as the views show it."""
+    """What a study wrote, with its messages in every language."""
     name = Path(place).stem
     again = f"run the study again (glassformer {'evolve' if name == 'evolution' else name})"
-    if name not in SHAPES or place not in kept(folder)[name]:
+    if name not in STUDIES or place not in kept(folder)[name]:
         raise InputError("there is no such study")
     path = folder / place
     if path.stat().st_size > LARGEST:
         raise InputError(f"{place} is larger than {LARGEST:,} bytes, the limit")
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        written = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         raise InputError(f"{place} is not JSON: {again}") from None
-    if not fits(told, SHAPES[name]):
+    try:
+        known = fits(written, STUDIES[name])
+    except RecursionError:  # nested far deeper than anything that a study writes
+        known = False
+    if not known:
         raise InputError(f"{place} does not hold what this version shows: {again}")
-    more = {key: told[key] for key, shape in MAY.get(name, {}).items() if key in told and fits(told[key], shape)}
-    return {key: told[key] for key in SHAPES[name]} | more
-
-
-def fits(value: Any, shape: Any) -> bool:
-    """Whether a value has a shape; numbers are finite."""
-    if isinstance(shape, tuple):
-        return any(fits(value, each) for each in shape)
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(fits(each, shape[0]) for each in value)
-    if isinstance(shape, dict) and str in shape:
-        return isinstance(value, dict) and all(fits(each, shape[str]) for each in value.values())
-    if isinstance(shape, dict):
-        return isinstance(value, dict) and all(key in value and fits(value[key], own) for key, own in shape.items())
-    if shape is float:
-        return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)
-    return value is None if shape is None else isinstance(value, shape)
+    return {each.name: in_all_languages(written[each.name]) for each in fields(STUDIES[name]) if each.name in written}

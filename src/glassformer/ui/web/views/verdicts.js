@@ -4,7 +4,8 @@ import { commands, h, table } from "./dom.js";
 import { retell, say } from "./words.js";
 
 export function verdicts(model, found, quick) {
-  const rows = found.map(({ claim, said, holds }) => [retell(model, claim), retell(model, said), say(model, holds ? "yes" : "no")]);
+  const words = (verdict, name) => verdict.messages?.[name]?.[model.get("language")] ?? retell(model, verdict[name]);
+  const rows = found.map((verdict) => [words(verdict, "claim"), words(verdict, "said"), say(model, verdict.holds ? "yes" : "no")]);
   return h("div", {}, h("h3", {}, say(model, "verdicts")), quick ? h("p", { class: "message" }, commands(say(model, "quickRun"))) : "",
     table([say(model, "claim"), say(model, "seen"), say(model, "holds")], rows, { class: "wrapped verdicts" }));
 }

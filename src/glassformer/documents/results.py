@@ -1,0 +1,57 @@
+"""What studies leave in files: one dataclass for each file says what is written there, and what can be read back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, fields, is_dataclass
+from types import UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
+
+from glassformer.documents.evolution.results import Evolution
+from glassformer.documents.inside.results import Superposition
+from glassformer.documents.lineage.results import Lineage
+from glassformer.messages import Message
+
+STUDIES: Final = {"evolution": Evolution, "superposition": Superposition, "lineage": Lineage}
+"""By the names of their files, without `.json`."""
+JSON: Final = float | str | bool | None | list[Any] | dict[str, Any]
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Whether parsed JSON has the shape of a type: numbers are finite, and a field with a default may be missing."""
+    if is_dataclass(shape):
+        hints = get_type_hints(shape)
+        return isinstance(value, dict) and all(
+            fits(value[each.name], hints[each.name]) if each.name in value else _has_default(each)
+            for each in fields(shape)
+        )
+    kind, parts = get_origin(shape), get_args(shape)
+    if kind is UnionType:
+        return any(fits(value, part) for part in parts)
+    if kind is list:
+        return isinstance(value, list) and all(fits(each, parts[0]) for each in value)
+    if kind is dict:  # in JSON all keys are text
+        return isinstance(value, dict) and all(fits(each, parts[1]) for each in value.values())
+    if shape in (int, float):
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if shape is Any:
+        return fits(value, JSON)
+    return isinstance(value, shape)
+
+
+def _has_default(field: Any) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
+
+
+def in_all_languages(value: Any) -> Any:
+    """Parsed JSON with its messages in every language; what this version has no sentence for is None."""
+    if isinstance(value, list):
+        return [in_all_languages(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() != {"id", "values"}:
+        return {name: in_all_languages(each) for name, each in value.items()}
+    try:
+        return Message.from_json(value).in_all_languages()
+    except ValueError:
+        return None
