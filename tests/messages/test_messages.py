@@ -14,7 +14,7 @@ from glassformer.errors import InputError
 from glassformer.messages import LANGUAGES, Message, listed, sentences, verbatim, with_particles
 
 SOURCE = Path(glassformer.__file__).parent
-TAKES_AN_ID = {"Message", "InputError", "TooLargeError", "DivergedError"}
+TAKES_AN_ID = {"Message", "InputError", "TooLargeError", "DivergedError", "say"}
 
 
 def names_in(text: str) -> set[str]:

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from glassformer.automata import Machine, Semiautomaton
+from glassformer.messages import Message
 
 MOST_STATES: Final = 24
 """That are drawn; more are a table."""
@@ -113,7 +114,7 @@ def draw_machine(machine: Semiautomaton) -> str | None:
             marks.append(f'<circle cx="{x}" cy="{y}" r="{RADIUS - 4:g}" fill="none" {edge}/>')
         marks.append(_text(x, y, found.names[q], machine.states[q], 12 if len(found.names[q]) <= 4 else 10))
     marks += [_text(arrow.x, arrow.y, arrow.label, " ".join(arrow.letters), 12) for arrow in found.arrows]
-    title = f"Automaton with {len(machine.states)} states"
+    title = Message("drawing.automaton", states=len(machine.states))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {found.size} {found.size}" width="{found.size}" '
         f'role="img" aria-label="{title}" style="max-width:100%;height:auto" font-family="sans-serif" '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from html import escape
 from typing import Final
@@ -17,9 +18,22 @@ TITLE: Final = 16
 """The size of titles, which are bold."""
 
 
+def width_of(words: str, size: float, bold: bool = False) -> float:
+    """Room for words, also where the reader's font is a wide one; Korean letters are as wide as high."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in words)
+    return size * ((0.66 if bold else 0.58) * (len(words) - wide) + wide)
+
+
+def fitted(words: str, size: float, room: float) -> str:
+    """Words cut short, if they take more room than there is."""
+    while width_of(words, size) > room and len(words) > 1:
+        words = words[:-2] + "…"
+    return words
+
+
 def title_width(title: str) -> float:
-    """Room for a title, also where the reader's font is a wide one."""
-    return 0.66 * TITLE * len(title) + 20
+    """Room for a title."""
+    return width_of(title, TITLE, bold=True) + 20
 
 
 def page(width: float, height: float, marks: Iterable[str], title: str) -> str:

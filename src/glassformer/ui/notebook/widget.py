@@ -13,10 +13,12 @@ from glassformer.automata import machine as machine_of
 from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
+from glassformer.messages import LANGUAGES
 from glassformer.nn import files
 from glassformer.subject import Subject, open_subject, subject_of
 from glassformer.training import Following
 from glassformer.training.trainer import model_of
+from glassformer.ui.languages import in_all_languages
 from glassformer.ui.looking import Seen, built_seen, class_seen, machine_seen, refuse_strange_heads, word_seen
 from glassformer.ui.web.bundle import module, style
 from glassformer.ui.web.jobs import LONGEST_SCORED, scored
@@ -25,9 +27,9 @@ try:
     import anywidget
     import traitlets
 except ImportError:
-    raise InputError("the widget is made with anywidget: pip install 'glassformer[notebook]'") from None
+    raise InputError("page.needs_anywidget") from None
 
-LANGUAGES: Final = ("en", "ko")
+THEMES: Final = ("", "light", "dark")
 
 
 class Explorer(anywidget.AnyWidget):
@@ -42,13 +44,13 @@ class Explorer(anywidget.AnyWidget):
     word = traitlets.Unicode().tag(sync=True)
     without: traitlets.List[Any] = traitlets.List().tag(sync=True)
     language = traitlets.Enum(LANGUAGES, "en").tag(sync=True)
-    theme = traitlets.Enum(("", "light", "dark"), "").tag(sync=True)
+    theme = traitlets.Enum(THEMES, "").tag(sync=True)
     position = traitlets.Int(1, min=0).tag(sync=True)
     layer = traitlets.Int(0, min=0).tag(sync=True)
     head = traitlets.Int(0, min=0).tag(sync=True)
     temperature = traitlets.Float(1.0, min=0.0).tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
-    message = traitlets.Unicode().tag(sync=True)
+    message = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     machine = traitlets.Dict().tag(sync=True)
     classified = traitlets.Dict().tag(sync=True)
     built = traitlets.Dict().tag(sync=True)
@@ -76,11 +78,11 @@ class Explorer(anywidget.AnyWidget):
         try:
             found = self._looked(self.word, self.without)
         except InputError as error:
-            self.message = str(error)
+            self.message = in_all_languages(error.message)
             return
         tokens = len(found["built"]["run"]["tokens"])
         with self.hold_sync():
-            self.message, self.position = "", min(self.position, tokens - 1)
+            self.message, self.position = None, min(self.position, tokens - 1)
             for name, value in found.items():
                 setattr(self, name, value)
 
@@ -99,14 +101,12 @@ def explore(
     The model is built for `length` letters, or the word's; one that is built already is taken as it is.
     """
     if language not in LANGUAGES:
-        raise InputError(f"the views speak en and ko, not {language!r}")
-    if theme not in ("", "light", "dark"):
-        raise InputError(f"theme is light, dark, or as the notebook is (''), not {theme!r}")
+        raise InputError("page.language", language=language)
+    if theme not in THEMES:
+        raise InputError("page.theme", theme=theme)
     spec = machine if isinstance(machine, str) else "machine"
     if not isinstance(machine, Built):
         made = machine_of(machine) if isinstance(machine, str) else machine
-        if not isinstance(made, Machine):
-            raise InputError("a model needs to know where to start: give a Machine, or the spec of one")
         machine = compile(made, max(length, len(made.one_word(word)), 1), method)
     beside = None if trained is None else _trained_on(machine.machine, Path(trained))
     return Explorer(machine, spec, word, beside, language=language, theme=theme)
@@ -117,7 +117,7 @@ def _trained_on(machine: Machine, folder: Path) -> tuple[Subject, Seen]:
     subject = open_subject(folder)
     task = subject.task
     if not isinstance(task, Following) or not _same(task.machine, machine):
-        raise InputError(f"{folder} was not trained on this machine")
+        raise InputError("page.another_machine", folder=str(folder))
     result = files.read_json(model_of(folder) / "training.json")["result"]
     about = {"layers": len(subject.model.blocks), "parameters": subject.model.parameter_count(), "length": task.length}
     return subject, about | {key: result[key] for key in ("accuracy", "steps")}

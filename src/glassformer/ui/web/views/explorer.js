@@ -1,7 +1,7 @@
 // The whole page, out of the views. Each takes { model, el } as in anywidget; the model may be a Store or a widget's.
 
 import { commands, h } from "./dom.js";
-import { LANGUAGES, retell, say } from "./words.js";
+import { LANGUAGES, say } from "./words.js";
 import { renderMachine } from "./machine.js";
 import { renderWord } from "./word.js";
 import { renderAttention } from "./attention.js";
@@ -73,7 +73,7 @@ function compose(model, el, form, opened) {
     el.replaceChildren(...[
       heading(model),
       form,
-      model.get("message") && h("p", { class: "message", role: "alert" }, commands(say(model, "failed", { message: retell(model, model.get("message")) }))),
+      model.get("message") && h("p", { class: "message", role: "alert" }, commands(say(model, "failed", { message: say(model, model.get("message")) }))),
       model.get("unfinished") && h("p", { class: "message" }, say(model, "unfinished")),
       ...(shown === "machine" ? machineSections(model, view, section) : [section(say(model, shown), study(model, shown, view))]),
       model.get("live") === false && h("p", { class: "note" }, commands(say(model, "fixed"))),
@@ -148,9 +148,9 @@ function controls({ model, el }) {
       most > 0 && model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => mute([...silent, [layer, head]]) }, say(model, "silence")),
       model.get("live") !== false && h("button", { id: "restore", disabled: !silent.length, onclick: () => mute([]) }, say(model, "restore"))),
     silent.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: silent.map(([l, k]) => `${l}.${k}`).join(", ") })),
-    part?.heads[head] && h("p", {}, say(model, "does", { words: retell(model, part.heads[head]) })),
-    part?.heads[head] === "flat sum" && h("p", { class: "note" }, say(model, "flatSum")),
-    part?.mlp && h("p", {}, say(model, "mlp", { words: retell(model, part.mlp) })),
+    part?.heads[head] && h("p", {}, say(model, "does", { words: part.heads[head] })),
+    part?.heads[head]?.id === "operations.flat_sum" && h("p", { class: "note" }, say(model, "flatSum")),
+    part?.mlp && h("p", {}, say(model, "mlp", { words: part.mlp.map((does) => say(model, does)).join("; ") })),
   ].filter(Boolean));
 }
 

@@ -1,7 +1,7 @@
 // One position of one model: what the registers hold, what would be said after each layer, and the answers.
 
 import { h, table } from "./dom.js";
-import { answer, missing, retell, say } from "./words.js";
+import { answer, missing, say } from "./words.js";
 
 const MOST_ANSWERS = 8;
 const ALL_SHOWN = 12;
@@ -38,7 +38,7 @@ export function renderInside({ model, el, who }) {
 function registers(model, told, position) {
   const stages = told.run.stream.map((stage) => stage[position]);
   const rows = told.registers.map((register) => [
-    h("span", {}, register.name, h("span", { class: "about" }, retell(model, register.about))),
+    h("span", {}, register.name, h("span", { class: "about" }, say(model, register.about))),
     ...stages.map((vector) => shown(vector.slice(register.start, register.start + register.size))),
   ]);
   const heads = [say(model, "register"), say(model, "embedding"), ...told.run.heads.map((_, i) => say(model, "after", { layer: i }))];

@@ -21,15 +21,26 @@ let looked = "";
 const brought = {};
 
 function ask(path, body) {
-  return told(fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
+  return answered(fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
 }
 
-async function told(asked) {
-  const answer = await asked;
-  const said = await answer.json().catch(() => ({ error: answer.statusText }));
-  if (!answer.ok) throw new Error(said.error);
-  return said;
+async function answered(request) {
+  const answer = await request.catch(() => {
+    throw new Refused("unreachable");
+  });
+  const values = await answer.json().catch(() => ({ error: answer.statusText }));
+  if (!answer.ok) throw new Refused(values.error);
+  return values;
 }
+
+// What was refused, as `say` takes it: a sentence of Python's in all languages, or one of the page's own.
+class Refused extends Error {
+  constructor(sentence) {
+    super();
+    this.sentence = sentence;
+  }
+}
+const why = (error) => error.sentence ?? error.message;
 
 function request(extra) {
   const values = Object.fromEntries(["spec", "method", "length", "word", "without", "file"].map((name) => [name, model.get(name)]));
@@ -55,7 +66,7 @@ async function look(path = "/api/look") {
     const deepest = Math.max(found.built.run.heads.length, found.trained?.run.heads.length ?? 0);
     if (model.get("layer") >= deepest) model.set("layer", 0);
   } catch (error) {
-    if (mine === last) model.set("message", error.message);
+    if (mine === last) model.set("message", why(error));
   }
   model.save_changes();
   if (mine === last) working(false);
@@ -170,7 +181,7 @@ async function waited(answer, name) {
     model.set(name, await answer());
   } catch (error) {
     model.set(name, null);
-    model.set("message", error.message);
+    model.set("message", why(error));
   }
   model.set("waiting", false);
   model.save_changes();
@@ -179,7 +190,7 @@ async function waited(answer, name) {
 async function bring(name, place) {
   brought[name] = place;
   model.set("place", place);
-  await waited(() => told(fetch(`/studies/${place}`)), name);
+  await waited(() => answered(fetch(`/studies/${place}`)), name);
 }
 
 async function approximate() {
@@ -219,8 +230,7 @@ model.on("change:without", () => look());
 model.on("change:view", need);
 model.on("change:studies", need);
 addEventListener("hashchange", () => {
-  const told = Object.entries(fromLink(location.hash));
-  for (const [name, value] of told) if (!(history.state?.ours && ["language", "theme"].includes(name))) model.set(name, value);
+  for (const [name, value] of Object.entries(fromLink(location.hash))) if (!(history.state?.ours && ["language", "theme"].includes(name))) model.set(name, value);
   if (!VIEWS.includes(model.get("view"))) model.set("view", "machine");
   model.set("asked", asked());
   const [view, place] = [model.get("view"), model.get("place")];
@@ -249,7 +259,7 @@ document.body.replaceChildren(skipping, page);
 fields();
 renderExplorer({ model, el: page, form });
 need();
-told(fetch("/api/known")).then((known) => {
+answered(fetch("/api/known")).then((known) => {
   for (const [name, value] of Object.entries(known)) model.set(name, value);
   model.save_changes();
 });

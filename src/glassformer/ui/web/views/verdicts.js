@@ -1,10 +1,10 @@
 // What a study concludes: the sentence that was claimed, what was seen here, and whether it is so. Python writes it.
 
 import { commands, h, table } from "./dom.js";
-import { retell, say } from "./words.js";
+import { say } from "./words.js";
 
 export function verdicts(model, found, quick) {
-  const rows = found.map(({ claim, said, holds }) => [retell(model, claim), retell(model, said), say(model, holds ? "yes" : "no")]);
+  const rows = found.map(({ claim, said, holds }) => [say(model, claim), say(model, said), say(model, holds ? "yes" : "no")]);
   return h("div", {}, h("h3", {}, say(model, "verdicts")), quick ? h("p", { class: "message" }, commands(say(model, "quickRun"))) : "",
     table([say(model, "claim"), say(model, "seen"), say(model, "holds")], rows, { class: "wrapped verdicts" }));
 }
