@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from glassformer.messages import Message, verbatim
 
@@ -21,8 +21,3 @@ def in_all_languages(sentence: Message | str) -> Sentence:
 def refusal(message: Message) -> str:
     """What was wrong with a request, as JSON."""
     return json.dumps({"error": in_all_languages(message)}, ensure_ascii=False)
-
-
-def read_sentence(value: Any) -> Sentence:
-    """A sentence out of a file: the text, or the id with its values; ValueError if it is neither."""
-    return in_all_languages(Message.from_json(value))

@@ -11,6 +11,7 @@ from rich import box
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
+from glassformer.messages import Message
 from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def approximate(
     from glassformer.compiler.constructions.universal.functions import function_of
 
     if delta is not None and epsilon is not None:
-        raise InputError("give --delta, or --epsilon to have it chosen; not both")
+        raise InputError("cli.delta_or_epsilon")
     if epsilon is not None:
         planned = plan_for(name, d, n, epsilon, positions, p, most_blocks)
     else:
@@ -56,7 +57,8 @@ def approximate(
     if only_plan:
         return print_json(planned.to_json()) if as_json else print_plan(name, planned)
     if plot is not None and not plot.resolve().parent.is_dir():
-        raise InputError(f"{plot} cannot be written: there is no folder {plot.resolve().parent}")
+        why = Message("cli.no_folder", folder=str(plot.resolve().parent))
+        raise InputError("common.cannot_write", path=str(plot), why=why)
     if folder is not None and not planned.refusal:
         check_single(planned.blocks)
     with progress_bar("running blocks") as advance:
@@ -124,4 +126,4 @@ def side(text: str) -> float:
     try:
         return float(Fraction(text))
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise InputError(f"δ is a number as 1/4 or 0.25, not {text!r}") from None
+        raise InputError("cli.delta", value=text) from None

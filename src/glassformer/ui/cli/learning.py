@@ -70,9 +70,9 @@ def train(
     from glassformer.training.trial import parts_of
 
     if resume and folder is None:
-        raise InputError("--resume needs the folder of the run: --out DIR")
+        raise InputError("cli.resume_without_folder")
     if resume and folder is not None and not (folder / "run.json").exists():
-        raise InputError(f"{folder} holds no run that could go on")
+        raise InputError("cli.nothing_to_resume", folder=str(folder))
     given = {"predict": predict, "reveal": reveal, "scratchpad": scratchpad, "ignore": ignore}
     usual = {"predict": "state", "reveal": 1.0, "scratchpad": False, "ignore": 0.8}
     usual_length = (4 if spec in ("recall", "fetch") else 12) if spec in WAYS else 32
@@ -122,7 +122,7 @@ def part_of(text: str) -> tuple[str, Any]:
     """A part of the model by its name; numbers and yes or no as they are meant."""
     name, told, value = text.partition("=")
     if not told:
-        raise InputError(f"a part of the model is NAME=VALUE, as in score=additive; not {text!r}")
+        raise InputError("cli.part", text=text)
     if value in ("true", "false"):
         return name, value == "true"
     return name, int(value) if value.isdecimal() else value
@@ -133,11 +133,11 @@ def test_of(text: str) -> tuple[str, dict[str, Any]]:
     what, _, value = text.partition("=")
     reading: dict[str, Callable[[str], Any]] = {"length": int, "letters": probabilities, "ignore": float}
     if what not in reading:
-        raise InputError(f"a test is WHAT=VALUE, where WHAT is one of {', '.join(reading)}; not {text!r}")
+        raise InputError("cli.test", names=list(reading), text=text)
     try:
         return text, {what: reading[what](value)}
     except ValueError:
-        raise InputError(f"a test with another {what} needs a number for it, not {value!r}") from None
+        raise InputError("cli.test_number", what=what, value=value) from None
 
 
 def probabilities(text: str) -> list[float]:
@@ -145,7 +145,7 @@ def probabilities(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"probabilities are numbers with commas between them, as in 0.9,0.1; not {text!r}") from None
+        raise InputError("cli.probabilities", text=text) from None
 
 
 @app.command()
@@ -167,7 +167,7 @@ def sweep(
 
     on_cluster = cluster.asked_for(engine)
     if keep is not None and on_cluster:
-        raise InputError("--keep is for sweeps on this machine: the nodes of a cluster have folders of their own")
+        raise InputError("cli.keep_on_a_cluster")
     asked = read_sweep(file)
     kept = Store(store or file.with_suffix(".sqlite"))
     kept.add(asked.trials.items())

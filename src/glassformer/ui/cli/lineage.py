@@ -51,9 +51,9 @@ def lineage(
     if listed:
         return list_family(as_json)
     if quick and full:
-        raise InputError("--quick and --full ask for less and for more: choose one")
+        raise InputError("cli.quick_or_full")
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: choose a folder")
+        raise InputError("cli.a_file", folder=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     translation = None if quick or text == "none" else brought(text)
     plan = bench.QUICK if quick else bench.FULL if full else bench.LAPTOP

@@ -85,7 +85,7 @@ def draw(found: Classification, spec: str, file: Path) -> None:
     from glassformer.ui.drawing.cascade import draw_cascade
 
     if found.cascade is None:
-        raise InputError(f"there is no cascade to draw: {'; '.join(found.notes)}")
+        raise InputError("cli.no_cascade", notes=found.notes)
     write_atomically(file, draw_cascade(found.cascade, spec).encode())
     err.print(f"wrote {file}")
 
@@ -120,7 +120,7 @@ def show_classification(found: Classification, spec: str) -> None:
             said = f"{counted(layers, 'layer')} for words of {counted(found.length, 'letter')}"
         table.add_row(f"depth by {method}", said)
     for note in found.notes:
-        table.add_row("note", note)
+        table.add_row("note", str(note))
     out.print(table)
     if found.components():
         show_cascade(found)

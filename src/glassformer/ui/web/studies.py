@@ -1,7 +1,6 @@
 """What studies wrote into the served folder, for the views that draw it: found by name, read within bounds, checked.
 
 The numbers are those that `glassformer evolve`, `superposition` and `lineage` left behind; nothing is computed here.
-Sentences in them are messages, or plain text as earlier versions wrote it.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from glassformer.errors import InputError
-from glassformer.ui.languages import read_sentence
 
 LARGEST: Final = 4_000_000
 """Bytes of a file that is shown."""
 MOST_PLACES: Final = 20
 
-SENTENCE: Final = (str, {"id": str, "values": dict})
-VERDICTS: Final = [{"claim": SENTENCE, "said": SENTENCE, "holds": bool}]
+VERDICTS: Final = [{"claim": str, "said": str, "holds": bool}]
 SHAPES: Final[dict[str, dict[str, Any]]] = {
     "evolution": {
         "learned": {str: {"accuracy": float, "guess": float}},
@@ -65,7 +62,6 @@ MAY: Final[dict[str, dict[str, Any]]] = {
     "lineage": {"by_distance": {str: [float]}, "quick": bool},
 }
 """And what it may."""
-VERDICTS_IN: Final = {"claims", "verdicts"}
 
 
 def kept(folder: Path) -> dict[str, list[str]]:
@@ -88,27 +84,13 @@ def read(folder: Path, place: str) -> dict[str, Any]:
     if path.stat().st_size > LARGEST:
         raise InputError("page.study_too_large", place=place, limit=LARGEST)
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        told = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         raise InputError("page.study_not_json", place=place, command=command) from None
-    try:
-        return _shown(values, name)
-    except ValueError:
-        raise InputError("page.study_of_another_version", place=place, command=command) from None
-
-
-def _shown(values: Any, name: str) -> dict[str, Any]:
-    """The values that the views show, with sentences in all languages; ValueError if they are not there."""
-    if not fits(values, SHAPES[name]):
-        raise ValueError(name)
-    optional = {key for key, shape in MAY.get(name, {}).items() if key in values and fits(values[key], shape)}
-    shown = {key: values[key] for key in (*SHAPES[name], *optional)}
-    for key in VERDICTS_IN & shown.keys():
-        shown[key] = [
-            {"claim": read_sentence(each["claim"]), "said": read_sentence(each["said"]), "holds": each["holds"]}
-            for each in shown[key]
-        ]
-    return shown
+    if not fits(told, SHAPES[name]):
+        raise InputError("page.study_of_another_version", place=place, command=command)
+    more = {key: told[key] for key, shape in MAY.get(name, {}).items() if key in told and fits(told[key], shape)}
+    return {key: told[key] for key in SHAPES[name]} | more
 
 
 def fits(value: Any, shape: Any) -> bool:
