@@ -117,7 +117,7 @@ def approximation_seen(built: Approximation) -> Seen:
 
 @torch.no_grad()
 def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = (), stream: bool = True) -> Seen:
-    """One word in one model: what it answers everywhere, and how it looks; some heads, as [layer, head], may be silent.
+    """One word in one model: all answers and attention patterns; heads in `without`, as [layer, head], are ablated.
 
     The stream is what every register holds after every layer. An answer is −1 where several lead together.
     """
@@ -128,7 +128,7 @@ def word_seen(subject: Subject, word: str, without: Sequence[Sequence[int]] = ()
         raise InputError("page.too_many_weights", weights=numbers)
     patterns = _patterns(model)
     behind = [f"blocks.{i}.hook_resid_post" for i in range(len(model.blocks))]
-    looked = Look(frozenset([*patterns, "hook_embed", "hook_pos_embed", *behind]), _silent(model, without))
+    looked = Look(frozenset([*patterns, "hook_embed", "hook_pos_embed", *behind]), _ablations(model, without))
     logits = model(tokens, looked.inside(""))
     seen = looked.seen
     layers = [seen["hook_embed"] + seen.get("hook_pos_embed", 0), *(seen[name] for name in behind)]
@@ -170,7 +170,7 @@ def _answers(logits: Float[Tensor, "pos answer"]) -> list[int]:
 
 
 def refuse_strange_heads(without: Sequence[Sequence[int]], models: Sequence[Transformer]) -> None:
-    """Heads that none of the models has cannot be silenced."""
+    """Heads that none of the models has cannot be ablated."""
     for layer, head in without:
         if not any(_has_head(model, layer, head) for model in models):
             raise InputError("page.no_head", head=head, layer=layer)
@@ -198,15 +198,15 @@ def _rounded_points(points: Sequence[tuple[float, float]]) -> list[list[float]]:
     return [[float(f"{x:.4g}"), float(f"{y:.4g}")] for x, y in points]
 
 
-def _silent(model: Transformer, without: Sequence[Sequence[int]]) -> Mapping[str, list[Any]]:
-    """Edits that let these heads read nothing; those that the model has not are silent anyway."""
+def _ablations(model: Transformer, without: Sequence[Sequence[int]]) -> Mapping[str, list[Any]]:
+    """Edits that set the output of these heads to 0, of those that the model has."""
     edits: dict[str, list[Any]] = {}
     for layer, head in without:
         if not _has_head(model, layer, head):
             continue
 
-        def silence(z: Tensor, hook: HookPoint, head: int = head) -> None:
+        def ablate(z: Tensor, hook: HookPoint, head: int = head) -> None:
             z[:, :, head] = 0
 
-        edits.setdefault(f"blocks.{layer}.attn.hook_z", []).append(silence)
+        edits.setdefault(f"blocks.{layer}.attn.hook_z", []).append(ablate)
     return edits

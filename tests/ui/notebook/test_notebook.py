@@ -85,7 +85,7 @@ def test_what_is_shown_says_what_there_is() -> None:
     assert "2 layers, width" in model
     assert "6 heads of width 8" in model
     assert trace.count("<img") == 7
-    with pytest.raises(TypeError, match="not told how to show int"):
+    with pytest.raises(TypeError, match="cannot show int"):
         html(3)
 
 

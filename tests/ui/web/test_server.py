@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     made.process.wait()
 
 
-def test_a_machine_and_a_word_are_looked_at_and_heads_silenced(server: Server) -> None:
+def test_a_machine_and_a_word_are_looked_at_and_heads_ablated(server: Server) -> None:
     found = server.ask().json()
     assert found["machine"]["states"] == ["0", "1", "2"]
     assert found["built"]["run"]["answers"] == [0, 1, 0, 2, 2]

@@ -63,7 +63,7 @@ def approximate(
         check_single(planned.blocks)
     with progress_bar("running blocks") as advance:
         built = build(name, d, n, planned.delta, planned.positions, p, samples, seed, most_blocks, advance)
-    told = built.certificate
+    found = built.certificate
     if plot is not None:
         from glassformer.documents.approximation.stages import draw
 
@@ -71,10 +71,10 @@ def approximate(
     if folder is not None:
         built.save(folder)
     if as_json:
-        print_json(told.to_json())
+        print_json(found.to_json())
     else:
         print_approximation(name, built, samples)
-    if not told.holds:
+    if not found.holds:
         err.print("glassformer: a check failed")
         raise typer.Exit(1)
     return None
@@ -90,33 +90,40 @@ def print_plan(name: str, planned: Plan) -> None:
 
 def print_approximation(name: str, built: Approximation, samples: int) -> None:
     """What was built, part by part, and how near it is."""
-    told = built.certificate
+    found = built.certificate
     table = table_of(
-        title=f"{name}, d = {told.d}, n = {told.n}, δ = {Fraction(told.delta)}", show_header=False, box=box.SIMPLE
+        title=f"{name}, d = {found.d}, n = {found.n}, δ = {Fraction(found.delta)}",
+        show_header=False,
+        box=box.SIMPLE,
     )
     table.add_row(
-        "blocks", f"{told.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {told.formula_blocks:,})"
+        "blocks",
+        f"{found.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {found.formula_blocks:,})",
     )
     for part, layers in built.proof.parts.items():
         table.add_row(f"  {part}", f"{len(layers):,}")
-    table.add_row("parameters", f"{told.parameters:,}")
+    table.add_row("parameters", f"{found.parameters:,}")
     table.add_row(
         "positions",
-        "yes" if told.positions else "no" + ": sequences with two columns in a cell become 0" * (told.n > 1),
+        "yes" if found.positions else "no" + ": sequences with two columns in a cell become 0" * (found.n > 1),
     )
     table.add_row(
-        "contextual", f"{'yes' if told.contextual else 'NO'}: the ids of all columns of the grid, {told.bits} bits"
+        "contextual",
+        f"{'yes' if found.contextual else 'NO'}: the ids of all columns of the grid, {found.bits} bits",
     )
-    tried, there = told.grid_tried, told.grid_sequences
+    tried, there = found.grid_tried, found.grid_sequences
     where = f"on all {there:,} sequences" if tried == there else f"on {tried:,} of {there:,} sequences"
     table.add_row(
-        "on the grid", f"|g − f̄| ≤ {told.grid_error:.1e}, with hardmax {told.modified_grid_error:.1e}, {where}"
+        "on the grid",
+        f"|g − f̄| ≤ {found.grid_error:.1e}, with hardmax {found.modified_grid_error:.1e}, {where}",
     )
     table.add_row(
-        "distance", f"d_{told.p:g}(f, g) = {told.distance:.4f} ± {told.distance_error:.4f} on {samples:,} sequences"
+        "distance",
+        f"d_{found.p:g}(f, g) = {found.distance:.4f} ± {found.distance_error:.4f} on {samples:,} sequences",
     )
     table.add_row(
-        "  of it", f"d_{told.p:g}(f, f̄) = {told.constant_distance:.4f}; the ramps add at most {told.tail:.1e}"
+        "  of it",
+        f"d_{found.p:g}(f, f̄) = {found.constant_distance:.4f}; the ramps add at most {found.tail:.1e}",
     )
     out.print(table)
 

@@ -48,10 +48,10 @@ def explain(
 
     with progress_bar("explaining") as advance:
 
-        def tell(stage: str, done: int, of: int) -> None:
+        def show(stage: str, done: int, of: int) -> None:
             advance(int(1000 * (STAGES.index(stage) + done / of)), 1000 * len(STAGES), f": {stage}")
 
-        for known in stages(made, spec, folder, QUICK if quick else Scale(), tell):
+        for known in stages(made, spec, folder, QUICK if quick else Scale(), show):
             found |= known
             write(unfinished=True)
     write(unfinished=False)
@@ -85,8 +85,8 @@ def in_words(found: dict[str, Any]) -> list[str]:
         f"{verified['wrong']} of {verified['positions']:,} states wrong",
     ]
     if "trained" in found:
-        told = found["breaks"]["accuracy"]
-        tests = ", ".join(f"{name} {told['trained'][name]:.1%} / {told['built'][name]:.1%}" for name in told["built"])
+        trained, built = (found["breaks"]["accuracy"][who] for who in ("trained", "built"))
+        tests = ", ".join(f"{name} {trained[name]:.1%} / {built[name]:.1%}" for name in built)
         lines.append(f"trained, beside built: {tests}")
     else:
         lines.append("nothing was trained: every state has the same answer")
@@ -100,7 +100,7 @@ def serve(
     ] = Path("."),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is; 0: any that is free.")] = 8765,
 ) -> None:
-    """Serve the live page to this machine alone: choose a machine, type a word, step, silence heads, compare.
+    """Serve the live page to this machine alone: choose a machine, type a word, step, ablate heads, compare.
 
     What evolve, superposition and lineage left in the folder is drawn, and small functions are approximated. Notebooks
     have the same views: glassformer.ui.notebook.explore.

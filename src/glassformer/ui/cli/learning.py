@@ -30,7 +30,7 @@ def train(
         str, typer.Option(help="What is asked after every letter: state, output, start, boundary, first or top.")
     ] = "state",
     letters: Annotated[str | None, typer.Option(help="Probabilities of the letters, as in 0.9,0.1.")] = None,
-    reveal: Annotated[float, typer.Option(help="Part of the answers that are told in training.")] = 1.0,
+    reveal: Annotated[float, typer.Option(help="Share of the answers that training shows.")] = 1.0,
     scratchpad: Annotated[bool, typer.Option(help="Let the model write the states into the word.")] = False,
     ignore: Annotated[float, typer.Option(help="Of the flip-flop language: how much is to be ignored.")] = 0.8,
     kind: Annotated[
@@ -120,8 +120,8 @@ def print_trained(spec: str, trained: Trained) -> None:
 
 def part_of(text: str) -> tuple[str, Any]:
     """A part of the model by its name; numbers and yes or no as they are meant."""
-    name, told, value = text.partition("=")
-    if not told:
+    name, equals, value = text.partition("=")
+    if not equals:
         raise InputError("cli.part", text=text)
     if value in ("true", "false"):
         return name, value == "true"
@@ -205,8 +205,8 @@ def running_table(rows: list[Row]) -> Table:
     running = [row for row in rows if row.status == "running"]
     done = sum(row.status == "done" for row in rows)
     failed = sum(row.status == "failed" for row in rows)
-    said = f"{done:,} of {counted(len(rows), 'trial')} done" + (f", {failed:,} failed" if failed else "")
-    return table_of_trials(running, varied(rows), said)
+    title = f"{done:,} of {counted(len(rows), 'trial')} done" + (f", {failed:,} failed" if failed else "")
+    return table_of_trials(running, varied(rows), title)
 
 
 def varied(rows: list[Row]) -> list[tuple[str, str]]:

@@ -95,7 +95,7 @@ def lineage(
 
 
 def brought(text: str) -> Plan | None:
-    """What is to be translated; a corpus that cannot be brought is said, and the rest is done without."""
+    """What is to be translated; if a corpus cannot be fetched, a warning, and the rest is done without."""
     from glassformer.documents.lineage.translating import Plan, check
     from glassformer.training import fetching
 
@@ -137,7 +137,7 @@ def list_family(as_json: bool) -> None:
     if as_json:
         keys = ("name", "source", "formula", "part")
         return print_json([dict(zip(keys, row, strict=True)) for row in rows])
-    table = table_of("member", "source", "formula", "as a part of a model")
+    table = table_of("mechanism", "source", "formula", "as a part of a model")
     for row in rows:
         table.add_row(*row)
     out.print(table)
@@ -145,7 +145,7 @@ def list_family(as_json: bool) -> None:
 
 
 def print_family(family: Family) -> None:
-    """A table for each task: the median of seeds, how far they are apart, and the step at which 99 % were right."""
+    """A table for each task: the median of seeds, their spread, and the step at which 99 % were right."""
     from glassformer.documents.lineage.family import BLOCK, RNN
 
     for host, task in dict.fromkeys((host, task) for host, task, _ in family.rows):
@@ -153,7 +153,8 @@ def print_family(family: Family) -> None:
         tests = list(next(iter(rows.values())).tests)
         where = {RNN: "in a recurrent reader", BLOCK: "in the block of a Transformer"}[host]
         one_answer = all(row.whole == row.accuracy for row in rows.values())
-        columns = ("member", "right", "apart", *([] if one_answer else ["whole"]), *tests, "99 % at", "s")
+        whole_names = [] if one_answer else ["whole sequences"]
+        columns = ("mechanism", "accuracy", "spread of seeds", *whole_names, *tests, "steps to 99 %", "seconds")
         table = table_of(*columns, title=f"{task}, {where}")
         for name, row in rows.items():
             whole = [] if one_answer else [row.whole]
@@ -173,7 +174,7 @@ def print_skips(stacked: Skips) -> None:
 
 
 def print_translating(read: Translating) -> None:
-    """BLEU by length, and what was said of some sentences."""
+    """BLEU by length."""
     lengths = list(next(iter(read.bleu.values())))
     table = table_of("BLEU", *(f"up to {most} tokens" for most in lengths))
     for score, by_length in read.bleu.items():
@@ -182,8 +183,8 @@ def print_translating(read: Translating) -> None:
 
 
 def print_verdicts(verdicts: list[Verdict]) -> None:
-    """The story, sentence by sentence."""
-    table = table_of("the story says", "here", "so?", show_lines=True)
+    """What was claimed, and what was seen here."""
+    table = table_of("claim", "here", "holds", show_lines=True)
     for verdict in verdicts:
         table.add_row(verdict.claim, verdict.said, "yes" if verdict.holds else "no")
     out.print(table)

@@ -57,7 +57,7 @@ def convert(
 @app.command()
 def classify(
     spec: Spec,
-    length: Annotated[int, typer.Option(min=1, help="Length of words for which depths are told.")] = 128,
+    length: Annotated[int, typer.Option(min=1, help="Length of words for which depths are given.")] = 128,
     merge: Annotated[bool, typer.Option(help="Merge levels where that makes the cascade less deep.")] = True,
     drawing: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the cascade.")] = None,
     most_elements: Annotated[int, typer.Option(min=1, help="Most elements of the monoid.")] = Limits.elements,
@@ -92,33 +92,33 @@ def draw(found: Classification, spec: str, file: Path) -> None:
 
 def show_classification(found: Classification, spec: str) -> None:
     """One table of facts, one of the cascade's levels."""
-    told = found.to_json()
+    values = found.to_json()
     table = Table(title=spec, show_header=False, box=box.SIMPLE)
-    fewer = told["minimal_states"] < told["states"]
-    minimal = f"; {told['minimal_states']:,} when minimal" if fewer else ""
-    table.add_row("states", f"{told['states']:,}{minimal}")
+    fewer = values["minimal_states"] < values["states"]
+    minimal = f"; {values['minimal_states']:,} when minimal" if fewer else ""
+    table.add_row("states", f"{values['states']:,}{minimal}")
     if found.monoid:
-        classes = ", ".join(f"{number:,} {kind}" for kind, number in told["green"].items())
-        size = counted(told["monoid_size"], "element")
-        table.add_row("monoid", f"{size}, {counted(told['idempotents'], 'idempotent')}; classes: {classes}")
+        classes = ", ".join(f"{number:,} {kind}" for kind, number in values["green"].items())
+        size = counted(values["monoid_size"], "element")
+        table.add_row("monoid", f"{size}, {counted(values['idempotents'], 'idempotent')}; classes: {classes}")
     groups = ", ".join(f"{number} × {name}" if number > 1 else name for name, number in found.groups().items())
     if found.plain:
         table.add_row("simple groups", groups or "none")
     for name in ("aperiodic", "quasi_aperiodic", "solvable"):
-        table.add_row(name.replace("_", "-"), {True: "yes", False: "no", None: "not decided"}[told[name]])
-    if told["complexity"]:
-        table.add_row("class", told["complexity"])
-        table.add_row("because", told["theorem"])
-        table.add_row("assuming", told["assumes"])
-    for method, layers in told["depth"].items():
+        table.add_row(name.replace("_", "-"), {True: "yes", False: "no", None: "not decided"}[values[name]])
+    if values["complexity"]:
+        table.add_row("class", values["complexity"])
+        table.add_row("because", values["theorem"])
+        table.add_row("assuming", values["assumes"])
+    for method, layers in values["depth"].items():
         if layers is None:
             doubled = found.cascade.layers(found.length) if found.cascade else 0
-            said = (
+            shown = (
                 f"none of constant depth; {doubled} with doubling for what is not solvable" if doubled else "not known"
             )
         else:
-            said = f"{counted(layers, 'layer')} for words of {counted(found.length, 'letter')}"
-        table.add_row(f"depth by {method}", said)
+            shown = f"{counted(layers, 'layer')} for words of {counted(found.length, 'letter')}"
+        table.add_row(f"depth by {method}", shown)
     for note in found.notes:
         table.add_row("note", str(note))
     out.print(table)
@@ -131,7 +131,7 @@ def show_cascade(found: Classification) -> None:
     levels = counted(found.plain.decomposition.levels if found.plain else 0, "level")
     merged = len(found.cascade.levels) if found.cascade and found.cascade is not found.plain else None
     title = f"The cascade: {levels}" + (f", of which {merged} are left when merged" if merged else "")
-    table = table_of("level", "group", "order", "tiles", "abelian layers", "simple factors", "alike", title=title)
+    table = table_of("level", "group", "order", "tiles", "abelian layers", "simple factors", "count", title=title)
     for level, component, number in found.components():
         group = component.group
         layers, factors = ", ".join(group.layers) or "–", ", ".join(group.simple_factors) or "none: a memory"

@@ -34,15 +34,15 @@ def compile(
     built = build(machine(spec), length, method, dtype)
     if folder is not None:
         built.save(folder)
-    promised = built.certificate
+    certificate = built.certificate
     if as_json:
-        return print_json(promised.summary())
+        return print_json(certificate.summary())
     table = table_of(title=spec, show_header=False, box=box.SIMPLE)
     for name in ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"):
-        value = getattr(promised, name)
-        grows = f" ({promised.grows[name]})" if name in promised.grows else ""
+        value = getattr(certificate, name)
+        grows = f" ({certificate.grows[name]})" if name in certificate.grows else ""
         table.add_row(name.replace("_", " "), f"{value:,}{grows}" if isinstance(value, int) else str(value))
-    for name, message in promised.margins.summary().items():
+    for name, message in certificate.margins.summary().items():
         table.add_row(str(Message(f"margins.{name}_name")), str(message))
     out.print(table)
     if folder is None:
@@ -54,7 +54,9 @@ def compile(
 def verify(
     folder: Folder,
     words: Annotated[int, typer.Option(min=1, help="Words to try when there are too many to try all.")] = 200,
-    length: Annotated[int | None, typer.Option(min=1, help="Length of the words; default: the promised one.")] = None,
+    length: Annotated[
+        int | None, typer.Option(min=1, help="Length of the words; default: the certificate one.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random words.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -83,7 +85,7 @@ def run(
         str,
         typer.Argument(
             metavar="WORD",
-            help="Letters, with blanks between them if a letter has several signs. Write -- before a word that starts "
+            help="Letters, with blanks between them if one has several characters. Write -- before a word that starts "
             "with a dash.",
         ),
     ],
@@ -109,31 +111,31 @@ def show(folder: Folder, as_json: AsJson = False) -> None:
     from glassformer.compiler.description import describe
 
     built = open_model(folder)
-    promised, told = built.certificate, describe(built.model, built.certificate)
+    certificate, described = built.certificate, describe(built.model, built.certificate)
     if as_json:
-        return print_json(told.to_json())
+        return print_json(described.to_json())
     print(
-        f"{promised.theorem}\n"
-        f"Exact for every word of up to {counted(promised.exact_length, 'letter')}, in {promised.dtype}\n"
-        f"{counted(promised.layers, 'layer')}, {counted(promised.heads, 'head')}, width {promised.width}, "
-        f"{counted(promised.mlp, 'MLP unit')}, {counted(promised.parameters, 'parameter')}"
+        f"{certificate.theorem}\n"
+        f"Exact for every word of up to {counted(certificate.exact_length, 'letter')}, in {certificate.dtype}\n"
+        f"{counted(certificate.layers, 'layer')}, {counted(certificate.heads, 'head')}, width {certificate.width}, "
+        f"{counted(certificate.mlp, 'MLP unit')}, {counted(certificate.parameters, 'parameter')}"
     )
     registers = table_of("register", "columns", "holds", title="The residual stream", box=box.SIMPLE)
-    for register in promised.registers:
+    for register in certificate.registers:
         first, last = register.start, register.start + register.size - 1
         registers.add_row(register.name, f"{first} – {last}" if last > first else f"{first}", str(register.about))
     out.print(registers)
     table = table_of("layer", "part", "what it does", "reads", "writes", title="The layers", box=box.SIMPLE)
-    table.add_row("", "tokens", str(promised.tokens), "", ", ".join(told.tokens_write))
-    table.add_row("", "positions", "where we are", "", ", ".join(told.positions_write))
-    for i, layer in enumerate(told.layers):
+    table.add_row("", "tokens", str(certificate.tokens), "", ", ".join(described.tokens_write))
+    table.add_row("", "positions", "where we are", "", ", ".join(described.positions_write))
+    for i, layer in enumerate(described.layers):
         for h, head in enumerate(layer.heads):
             does = f"{head.operation.title}: match {', '.join(head.query)} with {', '.join(head.key)}"
             table.add_row(str(i), f"head {h}", does, ", ".join(head.value), ", ".join(head.writes))
         if layer.mlp:
             mlp, does = layer.mlp, "; ".join(map(str, layer.mlp.does))
             table.add_row("", "MLP", f"{does} ({mlp.units} units)", ", ".join(mlp.reads), ", ".join(mlp.writes))
-    table.add_row("", "answer", str(promised.answer), ", ".join(told.answer_reads), "")
+    table.add_row("", "answer", str(certificate.answer), ", ".join(described.answer_reads), "")
     out.print(table)
     return None
 

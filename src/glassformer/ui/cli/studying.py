@@ -48,7 +48,7 @@ def evolve(
     write_atomically(folder / "evolution.svg", found.draw().encode())
     if as_json:
         return print_json(everything)
-    table = table_of("model", "right", "a guess", "tokens per second")
+    table = table_of("model", "accuracy", "majority baseline", "tokens per second")
     for name, each in learned.items():
         table.add_row(name, f"{each.accuracy:.3f}", f"{each.guess:.3f}", f"{each.tokens_per_second:,.0f}")
     out.print(table)
@@ -75,7 +75,7 @@ def brittleness(
     folder: Out = Path("brittleness"),
     as_json: AsJson = False,
 ) -> None:
-    """Train models on letters that are alike, and test them on other mixes and longer words, beside a built one."""
+    """Train models on letters drawn uniformly, and test them on other mixes and longer words, beside a built one."""
     from glassformer.documents.shortcuts.brittleness import brittleness as measure
     from glassformer.training.cluster import cores
 

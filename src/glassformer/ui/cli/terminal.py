@@ -95,7 +95,7 @@ def print_json(value: Any) -> None:
 
 
 class Advance(Protocol):
-    """Tells a bar how far things are, and if need be some words about it."""
+    """Moves a bar, and writes some words beside it."""
 
     def __call__(self, done: int, total: int, words: str = "") -> None:
         """So many of so many."""
@@ -112,12 +112,12 @@ def progress_bar(what: str) -> Iterator[Advance]:
                 task, completed=done, total=total, description=what + words
             )
         return
-    said = time.monotonic()
+    printed = time.monotonic()
 
-    def say(done: int, total: int, words: str = "") -> None:
-        nonlocal said
-        if time.monotonic() > said + 10:
-            said = time.monotonic()
+    def show(done: int, total: int, words: str = "") -> None:
+        nonlocal printed
+        if time.monotonic() > printed + 10:
+            printed = time.monotonic()
             err.print(f"{what}{words}: {done:,} of {total:,}")
 
-    yield say
+    yield show

@@ -47,7 +47,7 @@ def facts(
         with progress_bar("learning") as advance:
             model = learn(world, seed=seed, tell=advance)
     known = {NAMES: world.names, SENTENCES: [f"start {world.told(fact)}" for fact in range(world.count)]}
-    files.save(folder / "model", model, {name: files.to_json(list(told)) for name, told in known.items()})
+    files.save(folder / "model", model, {name: files.to_json(list(texts)) for name, texts in known.items()})
     with progress_bar("tracing and editing") as advance:
         found = looking.study(model, world, edits, seed=seed, tell=advance)
     stored = looking.capacity(world, seed=seed) if capacity else []
@@ -91,7 +91,7 @@ def print_places(found: Found) -> None:
         f"{found.facts:,} facts, all of them known, in {found.parameters:,} parameters; "
         f"answers' logits are made by: {made}"
     )
-    out.print(f"the ten units that add most in the last MLP tell {found.memory:.2f} of the answers alone")
+    out.print(f"the ten units that add most in the last MLP give {found.memory:.2f} of the answers alone")
 
 
 def print_capacity(stored: list[Stored], bits: float) -> None:
@@ -131,11 +131,11 @@ def superposition(
     if as_json:
         return print_json(found.to_json())
     out.print(f"5 features in 2 dimensions, one sample in 10: {found.pentagons:.0%} of the toys are regular pentagons")
-    table = table_of("shape, part of a dimension", "most of the features that have it, at one sparsity")
+    table = table_of("geometry, dimensionality", "largest share of features with it, at one sparsity")
     for name, part in found.plateaus.items():
         table.add_row(name, f"{part:.2f}")
     out.print(table)
-    table = table_of("dictionary", "explained", "active", "mean max cosine", "recovered")
+    table = table_of("dictionary", "variance explained", "active features", "mean max cosine", "recovered")
     for each in found.dictionaries:
         numbers = (each.explained, each.active, each.mean_max_cosine, each.recovered)
         table.add_row(each.kind, *(f"{number:.3f}" for number in numbers))

@@ -123,8 +123,8 @@ def draw_machine(machine: Semiautomaton) -> str | None:
 
 
 def _text(x: float, y: float, words: str, whole: str, size: int) -> str:
-    said = f"<title>{escape(whole)}</title>" if words != whole else ""
-    return f'<text x="{x}" y="{_round(y + 4)}" font-size="{size}" text-anchor="middle">{escape(words)}{said}</text>'
+    hint = f"<title>{escape(whole)}</title>" if words != whole else ""
+    return f'<text x="{x}" y="{_round(y + 4)}" font-size="{size}" text-anchor="middle">{escape(words)}{hint}</text>'
 
 
 def _ranks(machine: Semiautomaton, start: int) -> list[int]:
@@ -161,8 +161,8 @@ def _way(source: int, target: int, places: Sequence[Point], bends: Sequence[floa
     best, widest = None, -1.0
     for factor in bends:
         curve = _bend(places[source], places[target], factor)
-        apart = _along(curve, np.linspace(0, 1, 25))[:, None] - others[None]
-        room = float(np.hypot(apart[..., 0], apart[..., 1]).min(initial=np.inf))
+        offsets = _along(curve, np.linspace(0, 1, 25))[:, None] - others[None]
+        room = float(np.hypot(offsets[..., 0], offsets[..., 1]).min(initial=np.inf))
         if room > RADIUS + 5:
             return curve
         if room > widest:

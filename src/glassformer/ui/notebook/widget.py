@@ -35,7 +35,7 @@ THEMES: Final = ("", "light", "dark")
 class Explorer(anywidget.AnyWidget):
     """A machine, the model that was built for it, a trained one beside it, and one word in both.
 
-    `word`, `without` (pairs of a layer and a head that are silent), `position`, `layer`, `head`, `temperature`,
+    `word`, `without` (pairs of a layer and a head that are ablated), `position`, `layer`, `head`, `temperature`,
     `language` and `theme` can be set and read; what is clicked sets them, too.
     """
 

@@ -43,7 +43,7 @@ LONGEST_WORD: Final = 512
 LONGEST_LENGTH: Final = 1024
 LARGEST_FILE: Final = 1_000_000
 MOST_STATES: Final = 256
-MOST_SILENT: Final = 64
+MOST_ABLATED: Final = 64
 MOST_STREAM: Final = 200_000
 """Numbers of the residual stream that are sent; beyond, registers are not shown."""
 MOST_HEAD_WORK: Final = 4 * 10**10
@@ -90,16 +90,16 @@ class Request:
         length, without = values.get("length", 32), values.get("without", [])
         if type(length) is not int or not 1 <= length <= LONGEST_LENGTH:
             raise InputError("page.length", limit=LONGEST_LENGTH)
-        pairs = isinstance(without, list) and len(without) <= MOST_SILENT
+        pairs = isinstance(without, list) and len(without) <= MOST_ABLATED
         if not pairs or not all(
             isinstance(p, list) and len(p) == 2 and all(type(i) is int for i in p) for p in without
         ):
-            raise InputError("page.heads", limit=MOST_SILENT)
+            raise InputError("page.heads", limit=MOST_ABLATED)
         method = _text(values, "method", 20, "auto")
         refuse_unknown_method(method)
         spec, word = _text(values, "spec", LONGEST_SPEC), _text(values, "word", 4 * LONGEST_WORD, "")
-        silent = tuple((layer, head) for layer, head in without)
-        return cls(spec, method, length, word, silent, file, bool(values.get("fresh")))
+        ablated = tuple((layer, head) for layer, head in without)
+        return cls(spec, method, length, word, ablated, file, bool(values.get("fresh")))
 
     def machine(self) -> Machine:
         """The machine; files are those that were sent, never those of this computer."""

@@ -84,13 +84,13 @@ def read(folder: Path, place: str) -> dict[str, Any]:
     if path.stat().st_size > LARGEST:
         raise InputError("page.study_too_large", place=place, limit=LARGEST)
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         raise InputError("page.study_not_json", place=place, command=command) from None
-    if not fits(told, SHAPES[name]):
+    if not fits(values, SHAPES[name]):
         raise InputError("page.study_of_another_version", place=place, command=command)
-    more = {key: told[key] for key, shape in MAY.get(name, {}).items() if key in told and fits(told[key], shape)}
-    return {key: told[key] for key in SHAPES[name]} | more
+    more = {key: values[key] for key, shape in MAY.get(name, {}).items() if key in values and fits(values[key], shape)}
+    return {key: values[key] for key in SHAPES[name]} | more
 
 
 def fits(value: Any, shape: Any) -> bool:

@@ -72,17 +72,17 @@ def _ended() -> tuple[int, str]:
 
 
 class Workers:
-    """Some workers; what is alike goes to the same one, which has kept its models. Few may wait before them."""
+    """Some workers; requests for one machine go to the same one, which has kept its models. Few may wait."""
 
     def __init__(self, count: int = 2) -> None:
         self.all = [(Worker(), asyncio.Lock()) for _ in range(count)]
         self.waiting = 0
 
-    async def do(self, job: str, body: str, alike: str, seconds: float) -> tuple[int, str]:
+    async def do(self, job: str, body: str, machine: str, seconds: float) -> tuple[int, str]:
         """A job: an HTTP status, and JSON."""
         if self.waiting >= MOST_WAITING:
             return 503, refusal(Message("page.too_many_requests"))
-        worker, turn = self.all[zlib.crc32(alike.encode()) % len(self.all)]
+        worker, turn = self.all[zlib.crc32(machine.encode()) % len(self.all)]
         self.waiting += 1
         try:
             async with turn:

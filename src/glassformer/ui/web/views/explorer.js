@@ -137,17 +137,17 @@ function controls({ model, el }) {
     model.save_changes();
   } }, [...Array(count).keys()].map((i) => h("option", { value: i, selected: i === model.get(name) }, i))));
   const part = model.get("built").parts[layer];
-  const silent = model.get("without");
-  const is = silent.some(([l, k]) => l === layer && k === head);
-  const mute = (heads) => {
+  const ablated = model.get("without");
+  const is = ablated.some(([l, k]) => l === layer && k === head);
+  const ablate = (heads) => {
     model.set("without", heads);
     model.save_changes();
   };
   el.replaceChildren(...[
     h("div", { class: "tools" }, deepest > 0 && choose("layer", deepest), most > 0 && choose("head", most),
-      most > 0 && model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => mute([...silent, [layer, head]]) }, say(model, "silence")),
-      model.get("live") !== false && h("button", { id: "restore", disabled: !silent.length, onclick: () => mute([]) }, say(model, "restore"))),
-    silent.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: silent.map(([l, k]) => `${l}.${k}`).join(", ") })),
+      most > 0 && model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => ablate([...ablated, [layer, head]]) }, say(model, "silence")),
+      model.get("live") !== false && h("button", { id: "restore", disabled: !ablated.length, onclick: () => ablate([]) }, say(model, "restore"))),
+    ablated.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: ablated.map(([l, k]) => `${l}.${k}`).join(", ") })),
     part?.heads[head] && h("p", {}, say(model, "does", { words: part.heads[head] })),
     part?.heads[head]?.id === "operations.flat_sum" && h("p", { class: "note" }, say(model, "flatSum")),
     part?.mlp && h("p", {}, say(model, "mlp", { words: part.mlp.map((does) => say(model, does)).join("; ") })),
