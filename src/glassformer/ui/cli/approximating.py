@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
 from glassformer.messages import Message
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import AsJson, app, err, out, print_facts, print_json, progress_bar
 
 if TYPE_CHECKING:
     from glassformer.compiler.constructions.universal import Approximation, Plan
@@ -82,50 +81,34 @@ def approximate(
 
 def print_plan(name: str, planned: Plan) -> None:
     """What it would take, as a table."""
-    table = table_of(title=f"{name}, planned", show_header=False, box=box.SIMPLE)
-    for key, value in planned.to_json().items():
-        table.add_row(key, f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
-    out.print(table)
+    values = planned.to_json().items()
+    print_facts(f"{name}, planned", [(key, f"{value:,}" if type(value) is int else value) for key, value in values])
 
 
 def print_approximation(name: str, built: Approximation, samples: int) -> None:
     """What was built, part by part, and how near it is."""
     found = built.certificate
-    table = table_of(
-        title=f"{name}, d = {found.d}, n = {found.n}, δ = {Fraction(found.delta)}",
-        show_header=False,
-        box=box.SIMPLE,
-    )
-    table.add_row(
-        "blocks",
-        f"{found.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {found.formula_blocks:,})",
-    )
-    for part, layers in built.proof.parts.items():
-        table.add_row(f"  {part}", f"{len(layers):,}")
-    table.add_row("parameters", f"{found.parameters:,}")
-    table.add_row(
-        "positions",
-        "yes" if found.positions else "no" + ": sequences with two columns in a cell become 0" * (found.n > 1),
-    )
-    table.add_row(
-        "contextual",
-        f"{'yes' if found.contextual else 'NO'}: the ids of all columns of the grid, {found.bits} bits",
-    )
     tried, there = found.grid_tried, found.grid_sequences
     where = f"on all {there:,} sequences" if tried == there else f"on {tried:,} of {there:,} sequences"
-    table.add_row(
-        "on the grid",
-        f"|g − f̄| ≤ {found.grid_error:.1e}, with hardmax {found.modified_grid_error:.1e}, {where}",
+    far, near, p = f"{found.distance:.4f} ± {found.distance_error:.4f}", f"{found.constant_distance:.4f}", found.p
+    positions = "yes" if found.positions else "no" + ": sequences with two columns in a cell become 0" * (found.n > 1)
+    contextual = "yes" if found.contextual else "NO"
+    print_facts(
+        f"{name}, d = {found.d}, n = {found.n}, δ = {Fraction(found.delta)}",
+        [
+            (
+                "blocks",
+                f"{found.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {found.formula_blocks:,})",
+            ),
+            *((f"  {part}", f"{len(layers):,}") for part, layers in built.proof.parts.items()),
+            ("parameters", f"{found.parameters:,}"),
+            ("positions", positions),
+            ("contextual", f"{contextual}: the ids of all columns of the grid, {found.bits} bits"),
+            ("on the grid", f"|g − f̄| ≤ {found.grid_error:.1e}, with hardmax {found.modified_grid_error:.1e}, {where}"),
+            ("distance", f"d_{p:g}(f, g) = {far} on {samples:,} sequences"),
+            ("  of it", f"d_{p:g}(f, f̄) = {near}; the ramps add at most {found.tail:.1e}"),
+        ],
     )
-    table.add_row(
-        "distance",
-        f"d_{found.p:g}(f, g) = {found.distance:.4f} ± {found.distance_error:.4f} on {samples:,} sequences",
-    )
-    table.add_row(
-        "  of it",
-        f"d_{found.p:g}(f, f̄) = {found.constant_distance:.4f}; the ramps add at most {found.tail:.1e}",
-    )
-    out.print(table)
 
 
 def side(text: str) -> float:

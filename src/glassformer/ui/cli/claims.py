@@ -11,7 +11,7 @@ import typer
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
 from glassformer.messages import Message
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import AsJson, app, err, print_json, print_table, progress_bar
 from glassformer.wording import counted
 
 if TYPE_CHECKING:
@@ -132,15 +132,10 @@ def page_of(outcomes: Sequence[Outcome]) -> str:
 
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:
     """Measured beside claimed."""
-    table = table_of("claim", "claimed", "measured", "holds", show_lines=True)
-    for outcome in outcomes:
-        table.add_row(outcome.id, outcome.claimed, outcome.measured, "yes" if outcome.holds else "NO")
-    out.print(table)
+    rows = ((each.id, each.claimed, each.measured, "yes" if each.holds else "NO") for each in outcomes)
+    print_table(("claim", "claimed", "measured", "holds"), rows, show_lines=True)
 
 
 def list_claims(chosen: Sequence[Claim]) -> None:
     """The ids and what they claim."""
-    table = table_of("claim", "claimed")
-    for claim in chosen:
-        table.add_row(claim.id, claim.claimed)
-    out.print(table)
+    print_table(("claim", "claimed"), ((claim.id, claim.claimed) for claim in chosen))

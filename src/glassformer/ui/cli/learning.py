@@ -12,7 +12,18 @@ from rich.live import Live
 from rich.table import Table
 
 from glassformer.errors import InputError
-from glassformer.ui.cli.terminal import AsJson, Spec, app, err, leave, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import (
+    AsJson,
+    Spec,
+    app,
+    err,
+    leave,
+    out,
+    print_facts,
+    print_json,
+    progress_bar,
+    table_of,
+)
 from glassformer.wording import counted
 
 if TYPE_CHECKING:
@@ -107,15 +118,12 @@ def train(
 
 def print_trained(spec: str, trained: Trained) -> None:
     """How a training went, as a table."""
-    table = table_of(title=spec, show_header=False)
-    table.add_row("accuracy", f"{trained.score.accuracy:.4f} of all answers on fresh words")
-    table.add_row("whole words", f"{trained.score.whole_words:.4f}")
-    for name, score in trained.tests.items():
-        table.add_row(name, f"{score.accuracy:.4f}")
-    table.add_row("loss", f"{trained.loss:.4f}")
-    table.add_row("steps", f"{trained.steps:,}")
-    table.add_row("tokens per second", f"{trained.tokens_per_second:,.0f}")
-    out.print(table)
+    facts = {"accuracy": f"{trained.score.accuracy:.4f} of all answers on fresh words"}
+    facts["whole words"] = f"{trained.score.whole_words:.4f}"
+    facts |= {name: f"{score.accuracy:.4f}" for name, score in trained.tests.items()}
+    facts |= {"loss": f"{trained.loss:.4f}", "steps": f"{trained.steps:,}"}
+    facts["tokens per second"] = f"{trained.tokens_per_second:,.0f}"
+    print_facts(spec, facts.items())
 
 
 def part_of(text: str) -> tuple[str, Any]:

@@ -11,7 +11,7 @@ import typer
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, print_table, progress_bar, table_of
 
 if TYPE_CHECKING:
     from glassformer.documents.lineage.family import Family
@@ -137,10 +137,7 @@ def list_family(as_json: bool) -> None:
     if as_json:
         keys = ("name", "source", "formula", "part")
         return print_json([dict(zip(keys, row, strict=True)) for row in rows])
-    table = table_of("mechanism", "source", "formula", "as a part of a model")
-    for row in rows:
-        table.add_row(*row)
-    out.print(table)
+    print_table(("mechanism", "source", "formula", "as a part of a model"), rows)
     return None
 
 
@@ -166,25 +163,22 @@ def print_family(family: Family) -> None:
 def print_skips(stacked: Skips) -> None:
     """Accuracy by depth, and the gradient of the first layer beside that of the last."""
     depths = list(next(iter(stacked.accuracies.values())))
-    table = table_of("skips", *(f"{depth} layers" for depth in depths), "gradient, first : last layer")
-    for kind, by_depth in stacked.accuracies.items():
-        first, *_, last = stacked.gradients[kind]
-        table.add_row(kind, *(f"{value:.3f}" for value in by_depth.values()), f"{first / max(last, 1e-30):.2g}")
-    out.print(table)
+    ends = {kind: (norms[0], max(norms[-1], 1e-30)) for kind, norms in stacked.gradients.items()}
+    rows = (
+        (kind, *(f"{value:.3f}" for value in by_depth.values()), f"{ends[kind][0] / ends[kind][1]:.2g}")
+        for kind, by_depth in stacked.accuracies.items()
+    )
+    print_table(("skips", *(f"{depth} layers" for depth in depths), "gradient, first : last layer"), rows)
 
 
 def print_translating(read: Translating) -> None:
     """BLEU by length."""
     lengths = list(next(iter(read.bleu.values())))
-    table = table_of("BLEU", *(f"up to {most} tokens" for most in lengths))
-    for score, by_length in read.bleu.items():
-        table.add_row(score, *(f"{value:.1f}" for value in by_length.values()))
-    out.print(table)
+    rows = ((score, *(f"{value:.1f}" for value in by_length.values())) for score, by_length in read.bleu.items())
+    print_table(("BLEU", *(f"up to {most} tokens" for most in lengths)), rows)
 
 
 def print_verdicts(verdicts: list[Verdict]) -> None:
     """What was claimed, and what was seen here."""
-    table = table_of("claim", "here", "holds", show_lines=True)
-    for verdict in verdicts:
-        table.add_row(verdict.claim, verdict.said, "yes" if verdict.holds else "no")
-    out.print(table)
+    rows = ((verdict.claim, verdict.said, "yes" if verdict.holds else "no") for verdict in verdicts)
+    print_table(("claim", "here", "holds"), rows, show_lines=True)

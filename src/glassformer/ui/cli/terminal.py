@@ -6,12 +6,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Protocol
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
@@ -87,6 +88,19 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value inste
 def table_of(*columns: str, **style: Any) -> Table:
     """An empty table that breaks long words in a narrow terminal, and never drops a part of them."""
     return Table(*(Column(header, overflow="fold") for header in columns), **style)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], **style: Any) -> None:
+    """A table on standard output."""
+    table = table_of(*columns, **style)
+    for row in rows:
+        table.add_row(*map(str, row))
+    out.print(table)
+
+
+def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
+    """Names with their values, one below the other."""
+    print_table((), facts, title=title, show_header=False, box=box.SIMPLE)
 
 
 def print_json(value: Any) -> None:

@@ -79,7 +79,8 @@ def arrow_down(x: float, top: float, bottom: float) -> str:
     )
 
 
-def line(points: Iterable[tuple[float, float]], colour: str, width: float = 2) -> str:
+def line(points: Iterable[tuple[float, float]], colour: str, width: float = 2, dashes: str = "") -> str:
     """Straight lines from point to point."""
     path = " ".join(f"{x:g},{y:g}" for x, y in points)
-    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
