@@ -11,7 +11,7 @@ import typer
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
 from glassformer.messages import Message
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_facts, print_json, progress_bar
+from glassformer.ui.cli.terminal import AsJson, app, err, print_facts, print_json, progress_bar
 
 if TYPE_CHECKING:
     from glassformer.compiler.constructions.universal import Approximation, Plan

@@ -1,4 +1,4 @@
-"""Line charts, two or three in a row, as SVG text. Each line has its colour and its dashes: equal lines are both seen."""
+"""Line charts, two or three in a row, as SVG text. Each line has its colour and its dashes, so that none is hidden."""
 
 from __future__ import annotations
 

@@ -20,8 +20,9 @@ from glassformer.automata import Machine, formats
 from glassformer.automata import machine as machine_of
 from glassformer.automata.words import telling_word
 from glassformer.compiler.built import Built
+from glassformer.compiler.constructions import BY_NAME
 from glassformer.compiler.constructions.universal import approximate
-from glassformer.compiler.pipeline import compile, refuse_unknown_method
+from glassformer.compiler.pipeline import AUTO, compile, refuse_unknown_method
 from glassformer.errors import InputError
 from glassformer.messages import Message
 from glassformer.subject import Subject, open_subject, subject_of
@@ -95,7 +96,7 @@ class Request:
             isinstance(p, list) and len(p) == 2 and all(type(i) is int for i in p) for p in without
         ):
             raise InputError("page.heads", limit=MOST_ABLATED)
-        method = _text(values, "method", 20, "auto")
+        method = _text(values, "method", 20, AUTO)
         refuse_unknown_method(method)
         spec, word = _text(values, "spec", LONGEST_SPEC), _text(values, "word", 4 * LONGEST_WORD, "")
         ablated = tuple((layer, head) for layer, head in without)
@@ -133,6 +134,7 @@ def look(values: Any) -> Seen:
     refuse_strange_heads(asked.without, [built.model, *([subject.model] if subject else [])])
     found = {
         "word": asked.word,
+        "methods": [AUTO, *BY_NAME],
         "machine": machine_seen(machine, asked.spec),
         "classified": _class(asked.spec, asked.file, asked.length),
         "built": {**built_seen(built), "run": _run(subject_of(built), asked.word, asked.without)},
@@ -235,7 +237,7 @@ def _heads(spec: str, file: tuple[str, str] | None, method: str, length: int) ->
 
 @lru_cache(maxsize=MOST_KEPT)
 def _class(spec: str, file: tuple[str, str] | None, length: int) -> Seen:
-    return class_seen(Request(spec, "auto", length, "", (), file).machine(), spec, length)
+    return class_seen(Request(spec, AUTO, length, "", (), file).machine(), spec, length)
 
 
 @lru_cache(maxsize=MOST_KEPT)

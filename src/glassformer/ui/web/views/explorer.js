@@ -30,7 +30,7 @@ const WHOLE = ["language", "theme", "view", "waiting", "machine", "classified", 
   ...Object.keys(STUDIES)];
 const PARTS = ["position", "layer", "head", "temperature", "without", "heads", "host", "measure", "sorted"];
 
-// The form, if there is one, stands below the heading. Light or dark is said on the nearest root around the views, or on their own element: a notebook has no other.
+// The form, if there is one, stands below the heading. Light or dark is set on the nearest root around the views, or on their own element: a notebook has no other.
 export function renderExplorer({ model, el, theme = "", form = null }) {
   for (const [name, value] of Object.entries(DEFAULTS)) if (model.get(name) === undefined) model.set(name, value);
   const root = el.closest(".glassformer-root") ?? el;
@@ -41,13 +41,13 @@ export function renderExplorer({ model, el, theme = "", form = null }) {
     root.dataset.theme = model.get("theme") || theme;
     views = compose(model, el, form, opened);
   };
-  const heard = [
+  const listeners = [
     ...WHOLE.map((name) => [`change:${name}`, build]),
     ...PARTS.map((name) => [`change:${name}`, () => keepingFocus(el, () => views.filter((view) => view.follows.includes(name)).forEach((view) => view.draw()))]),
   ];
-  for (const [event, listener] of heard) model.on(event, listener);
+  for (const [event, listener] of listeners) model.on(event, listener);
   build();
-  return () => heard.forEach(([event, listener]) => model.off(event, listener));
+  return () => listeners.forEach(([event, listener]) => model.off(event, listener));
 }
 
 // Whoever steps with the keyboard goes on from where they are, although what they stand on was drawn anew.
@@ -124,8 +124,8 @@ function heading(model) {
         Object.entries(LANGUAGES).map(([code, words]) =>
           h("option", { value: code, selected: code === model.get("language") }, words.name)))),
       h("label", {}, say(model, "theme"), " ", h("select", { id: "theme", onchange: change("theme") },
-        [["", "◐", "themeEither"], ["light", "☀", "themeLight"], ["dark", "☾", "themeDark"]].map(([value, sign, key]) =>
-          h("option", { value, selected: value === (model.get("theme") ?? "") }, `${sign} ${say(model, key)}`))))));
+        [["", "◐", "themeEither"], ["light", "☀", "themeLight"], ["dark", "☾", "themeDark"]].map(([value, symbol, key]) =>
+          h("option", { value, selected: value === (model.get("theme") ?? "") }, `${symbol} ${say(model, key)}`))))));
 }
 
 function controls({ model, el }) {

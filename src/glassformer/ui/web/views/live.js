@@ -6,7 +6,6 @@ import { say } from "./words.js";
 import { DEFAULTS, STUDIES, renderExplorer } from "./explorer.js";
 
 const ASKED = { spec: "regex:(ab)*", method: "auto", length: 32, word: "abba" };
-const METHODS = ["auto", "log", "cascade", "gridworld", "dyck"];
 const VIEWS = ["machine", ...Object.keys(STUDIES)];
 const FUNCTIONS = ["sort", "prefix-sum", "shift", "reverse", "mix", "gate", "centre"];
 const APPROXIMATED = { function: "sort", d: 1, n: 2, cells: 8 };
@@ -57,7 +56,7 @@ async function look(path = "/api/look") {
   try {
     const found = await ask(path, request({ fresh: machine !== looked }));
     if (mine !== last) return;
-    for (const name of ["machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
+    for (const name of ["methods", "machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
     model.set("word", found.word);
     model.set("asked", asked());
     looked = machine;
@@ -133,13 +132,14 @@ function machineForm() {
     look();
   };
   const zoo = model.get("zoo") ?? [];
+  const methods = model.get("methods") ?? [model.get("method")];
   return h("form", { class: "tools", onsubmit: submit },
     field("spec", { list: "zoo", placeholder: say(model, "machineHint"), size: 24, maxlength: 400, autocomplete: "off", spellcheck: "false" }),
     h("datalist", { id: "zoo" }, zoo.map((spec) => h("option", { value: spec }))),
     field("word", { placeholder: say(model, "wordHint"), size: 20, maxlength: 2000, autocomplete: "off", spellcheck: "false" }),
     field("length", { type: "number", min: 1, max: 1024, size: 5 }),
     h("label", {}, say(model, "method"), " ", h("select", { id: "method", name: "method" },
-      METHODS.map((name) => h("option", { value: name, selected: name === model.get("method") }, name)))),
+      methods.map((name) => h("option", { value: name, selected: name === model.get("method") }, name)))),
     h("button", { id: "show" }, say(model, "show")),
     h("button", { id: "train", type: "button", title: say(model, "trainHint"), onclick: () => look("/api/train") }, say(model, "train")),
     h("span", { id: "status", class: "note", role: "status" }),
@@ -172,7 +172,7 @@ function placesForm() {
     places.map((place) => h("option", { value: place, selected: place === brought[name] }, place)))));
 }
 
-// What is asked for while the page shows that it waits; what went wrong is said.
+// What is asked for while the page shows that it waits; what went wrong is shown.
 async function waited(answer, name) {
   model.set("waiting", true);
   model.set("message", "");
@@ -225,7 +225,7 @@ model.on("change", () => {
   history[further ? "pushState" : "replaceState"]({ ours: true }, "", link);
   [taken, linked] = [step(), link];
 });
-for (const name of ["language", "view", "studies", "zoo", "word", "place"]) model.on(`change:${name}`, fields);
+for (const name of ["language", "view", "studies", "zoo", "methods", "word", "place"]) model.on(`change:${name}`, fields);
 model.on("change:without", () => look());
 model.on("change:view", need);
 model.on("change:studies", need);
