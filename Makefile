@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE # what is imported is compiled once, and what never is (most of it) never: --no-compile
 
-.PHONY: demo test lint bench site docs clean
+.PHONY: demo test nightly lint bench site docs clean
 
 demo: .venv/ready
 	$(BIN)/glassformer explain "regex:(ab)*" --out demo/abab
@@ -14,6 +14,9 @@ demo: .venv/ready
 
 test: .venv/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+nightly: .venv/ready
+	GLASSFORMER_TESTS=nightly $(BIN)/python -m pytest -n auto --dist worksteal -m ""
 
 lint: .venv/ready
 	$(BIN)/ruff check .

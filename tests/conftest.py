@@ -18,9 +18,11 @@ typecheck.install("glassformer")
 from browsing import CHROMIUM  # noqa: E402
 from shell import Shell  # noqa: E402 (it imports what is to be checked)
 
-# Times on a shared machine prove nothing, and the same examples on every run make a failure repeatable.
-settings.register_profile("glassformer", deadline=None, derandomize=True)
-settings.load_profile("glassformer")
+# Times on a shared machine prove nothing, and the same examples on every run make a failure repeatable. At night
+# other examples are tried each time; a failure prints how to repeat it.
+settings.register_profile("daily", deadline=None, derandomize=True)
+settings.register_profile("nightly", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("GLASSFORMER_TESTS", "daily"))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glassformer.algebra import Limits, decompose
-from glassformer.algebra.cascade import Cascade, less_deep
+from glassformer.algebra.cascade import Cascade, lowest
 from glassformer.algebra.limits import TooLargeError, Watch
 from glassformer.automata import Machine, machine, zoo
 from oracle import ROWS, machine_of
@@ -38,12 +38,12 @@ def test_every_zoo_machine_is_emulated(spec: str, merge: bool) -> None:
 def test_random_machines_are_emulated_with_and_without_merging(given_machine: Machine, seed: int) -> None:
     plain = decompose(given_machine, merge=False)
     check(given_machine, plain, 2, 24, seed)
-    if (fewer := less_deep(plain)) is not plain:
+    if (fewer := lowest(plain)) is not plain:
         check(given_machine, fewer, 2, 24, seed)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
-def test_levels_tiles_groups_and_depth_equal_the_oracle(row: dict[str, Any]) -> None:
+def test_levels_tiles_groups_and_height_equal_the_oracle(row: dict[str, Any]) -> None:
     made = machine_of(row)
     cascade = decompose(made, merge=False)
     check(made, cascade, 3, 40)
@@ -56,10 +56,10 @@ def test_levels_tiles_groups_and_depth_equal_the_oracle(row: dict[str, Any]) -> 
     assert "; ".join(described) == row["comps"]
     assert cascade.solvable == row["solvable"]
     if row["solvable"]:
-        assert cascade.depth == row["depth_abelian"]
+        assert cascade.height == row["depth_abelian"]
     merged = decompose(made)
     check(made, merged, 3, 40)
-    assert sum(level.depth for level in merged.levels) <= sum(level.depth for level in cascade.levels)
+    assert merged.height <= cascade.height
 
 
 def test_tables_are_keyed_by_sets_and_stay_small() -> None:
@@ -67,7 +67,7 @@ def test_tables_are_keyed_by_sets_and_stay_small() -> None:
     assert rows == {6: 188, 8: 870}  # the chains of sets would be n!: 720 and 40,320
 
 
-def test_merging_makes_cascades_less_deep() -> None:
+def test_merging_makes_cascades_lower() -> None:
     star = machine("regex:a*b*a*b*")
     assert (len(decompose(star, merge=False).levels), len(decompose(star).levels)) == (5, 3)
     random = [zoo.random(10, letters=2, seed=seed) for seed in range(20)]
@@ -76,19 +76,19 @@ def test_merging_makes_cascades_less_deep() -> None:
     assert merged < 0.8 * plain
 
 
-def test_depth_is_none_for_groups_that_are_not_solvable() -> None:
-    assert decompose(zoo.alternating(5)).depth is None
-    assert decompose(zoo.permutation_reset(4)).depth == 4
-    assert decompose(zoo.gridworld(9)).depth == 8
+def test_the_height_counts_abelian_groups_and_memories() -> None:
+    assert not decompose(zoo.alternating(5)).solvable
+    assert decompose(zoo.permutation_reset(4)).height == 4
+    assert decompose(zoo.gridworld(9)).height == 8
 
 
 def test_machines_without_levels_work() -> None:
     one = Machine(("q",), ("a",), np.array([[0]]))
     cascade = decompose(one)
-    assert (cascade.levels, cascade.depth) == ([], 0)
+    assert (cascade.levels, cascade.height) == ([], 0)
     check(one, cascade, 2, 5)
     idle = Machine(("p", "q"), ("a",), np.array([[0, 1]]))
-    assert decompose(idle).depth == 0
+    assert decompose(idle).height == 0
     check(idle, decompose(idle), 2, 5)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from glassformer.algebra.cascade import Cascade, less_deep, tabulated
+from glassformer.algebra.cascade import Cascade, lowest, tabulated
 from glassformer.algebra.holonomy import holonomy
 from glassformer.algebra.limits import TooLargeError, Watch
 from glassformer.automata import Machine
@@ -19,7 +19,7 @@ class Analysis:
     machine: Machine
     watch: Watch = field(default_factory=Watch)
     merge: bool = True
-    """Whether levels of the cascade are merged where that makes it less deep."""
+    """Whether levels of the cascade are merged where that makes it lower."""
 
     @cached_property
     def trimmed(self) -> Machine:
@@ -33,7 +33,7 @@ class Analysis:
 
     @property
     def cascade(self) -> Cascade:
-        """The shallowest cascade that was found."""
+        """The lowest cascade that was found."""
         return self.plain_cascade if not self.merge or self.merge_error else _result(self._merged)
 
     @property
@@ -48,7 +48,7 @@ class Analysis:
 
     @cached_property
     def _merged(self) -> Cascade | TooLargeError:
-        return _searched(lambda: less_deep(self.plain_cascade, self.watch.again()))
+        return _searched(lambda: lowest(self.plain_cascade, self.watch.again()))
 
 
 def _searched(search: Callable[[], Cascade]) -> Cascade | TooLargeError:

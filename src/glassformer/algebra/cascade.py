@@ -8,8 +8,8 @@ a letter s acts on the coordinate
     P·s = P′                   as a permutation of the places of the tiles
     P·s is smaller than P′     as a reset, to a tile of P′ that holds P·s
 
-so the tables are keyed by (P, P′, s). Where a permutation of the level's group takes every tile into one that holds
-its image, for each reset of the level, it is taken instead, and the level needs no memory.
+so the tables are keyed by (P, P′, s). Where for each reset of a level some permutation of its group takes every tile
+into one that holds its image, these permutations can take the place of the resets, and the level needs no memory.
 
 `run` does just that, letter by letter. `evaluate` does the same without any recurrence, by three means that an
 attention layer has: looking one position back, sums of a prefix modulo some number, and the latest write. It is what
@@ -19,7 +19,7 @@ the constant-depth transformer is made after.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -27,7 +27,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Integer
 
-from glassformer.algebra.depth import doubling
 from glassformer.algebra.groups import MOST_ELEMENTS, Group
 from glassformer.algebra.holonomy import Component, Holonomy, holonomy, merged
 from glassformer.algebra.limits import Watch
@@ -60,13 +59,9 @@ class Level:
         return bool(self.resets.any())
 
     @property
-    def depth(self) -> int:
-        """Layers that the level takes: one for each abelian layer of its groups, and one for the memory."""
+    def height(self) -> int:
+        """How many abelian groups stand one below the other in its groups, and one for the memory if it ever resets."""
         return max(c.group.derived_length for c in self.components) + self.ever_resets
-
-    def layers(self, length: int) -> int:
-        """The same with the layers, for words of this length, by which what is not solvable is multiplied."""
-        return self.depth + (0 if self.solvable else max(1, doubling(length)))
 
     @property
     def solvable(self) -> bool:
@@ -92,8 +87,8 @@ class Cascade(Shown):
     tiles: Integer[np.ndarray, "set place"]
     level_of: Integer[np.ndarray, " set"]
     """The level of each set; for a single state, the number of levels."""
-    turnable: bool
-    """Whether on some level a turn would do instead of each reset."""
+    has_replaceable_resets: bool
+    """Whether on some level permutations would do in the place of all resets."""
 
     @property
     def machine(self) -> Semiautomaton:
@@ -101,13 +96,9 @@ class Cascade(Shown):
         return self.decomposition.machine
 
     @property
-    def depth(self) -> int | None:
-        """Layers that a transformer needs, however long the word; None if some group is not solvable."""
-        return sum(level.depth for level in self.levels) if self.solvable else None
-
-    def layers(self, length: int) -> int:
-        """Layers that a transformer needs for words of this length."""
-        return sum(level.layers(length) for level in self.levels)
+    def height(self) -> int:
+        """The abelian groups and memories of all levels, one below the other."""
+        return sum(level.height for level in self.levels)
 
     @property
     def solvable(self) -> bool:
@@ -259,57 +250,25 @@ def _by_doubling(group: Group, elements: Over) -> Over:
 
 
 def decompose(machine: Semiautomaton, merge: bool = True, watch: Watch | None = None) -> Cascade:
-    """The cascade of a machine, as shallow as is known; by holonomy alone, with every level, if `merge` is False."""
+    """The cascade of a machine, as low as is known; by holonomy alone, with every level, if `merge` is False."""
     plain = tabulated(holonomy(machine, watch), watch)
-    return less_deep(plain, watch) if merge else plain
+    return lowest(plain, watch) if merge else plain
 
 
-def less_deep(plain: Cascade, watch: Watch | None = None) -> Cascade:
-    """The cascade with levels merged, and turned instead of reset where they can be, if that makes it less deep."""
+def lowest(plain: Cascade, watch: Watch | None = None) -> Cascade:
+    """The cascade with levels merged, and permutations in the place of resets where they do, if that is lower."""
     shared = merged(plain.decomposition, watch)
-    if shared.levels == plain.decomposition.levels and not plain.turnable:
+    if shared.levels == plain.decomposition.levels and not plain.has_replaceable_resets:
         return plain
-    fewer = tabulated(shared, watch, turn=True)
-    return min(plain, fewer, key=lambda cascade: sum(level.depth for level in cascade.levels))
+    return min(plain, tabulated(shared, watch, replace_resets=True), key=lambda cascade: cascade.height)
 
 
-def tabulated(whole: Holonomy, watch: Watch | None = None, turn: bool = False) -> Cascade:
-    """The tables of all levels, for those (P, P′, letter) that can occur; what never occurs is left out.
+class Transition(NamedTuple):
+    """The sets before and after a letter, and the letter."""
 
-    A level needs no memory if a turn of its group does instead of each reset; with `turn`, it does.
-    """
-    watch = watch or Watch()
-    of, sets, letters = whole.component_of(), len(whole.tiles), len(whole.machine.symbols)
-    level_of = [whole.components[c].level if c >= 0 else whole.levels for c in of]
-    pairs = [{(0, 0)} for _ in range(letters)]
-    levels: list[Level] = []
-    number_of_level = np.full(whole.levels + 1, -1)
-    count, turnable = 0, False
-    for k in range(whole.levels):
-        here = [(old, new, s) for s in range(letters) for old, new in pairs[s] if level_of[new] == k]
-        moves = {each: _move(whole, *each, len(whole.tiles[each[0]]) if level_of[each[0]] == k else 1) for each in here}
-        turned = _turns_instead(whole, of, moves)
-        moves |= turned if turn else {}
-        turnable |= bool(turned)
-        for letter in range(letters):
-            below: set[tuple[int, int]] = set()
-            for old, new in pairs[letter]:
-                olds = whole.tiles[old] if level_of[old] == k else (old,)
-                move = moves.get((old, new, letter))
-                below.update(_refined(whole.tiles[new], olds, new, move.places if move else None))
-            pairs[letter] = below
-            count += len(below)
-            watch("table rows", count, watch.limits.rows)
-        if moves:
-            number_of_level[k] = len(levels)
-            rows = sorted(((old * sets + new) * letters + s, of[new], *moves[old, new, s]) for old, new, s in here)
-            levels.append(_level(whole, rows))
-    number_of_level[-1] = len(levels)
-    places = max((len(frame) for frame in whole.tiles), default=0)
-    tiles = np.zeros((sets, places), dtype=np.intp)
-    for i, frame in enumerate(whole.tiles):
-        tiles[i, : len(frame)] = frame
-    return Cascade(whole, levels, tiles, number_of_level[level_of], turnable)
+    old: int
+    new: int
+    letter: int
 
 
 class Move(NamedTuple):
@@ -319,49 +278,87 @@ class Move(NamedTuple):
     reset: bool
 
 
-def _move(whole: Holonomy, old: int, new: int, letter: int, places: int) -> Move:
-    """What a letter does, when the set before is `old` and the set after is `new`."""
+Table: TypeAlias = dict[Transition, Move]
+"""What each transition does to the coordinate of a level, for those whose set after the letter is on the level."""
+
+
+def tabulated(whole: Holonomy, watch: Watch | None = None, replace_resets: bool = False) -> Cascade:
+    """The tables of all levels, for the transitions that can occur; what never occurs is left out."""
+    watch = watch or Watch()
+    component_of, sets, letters = whole.component_of(), len(whole.tiles), len(whole.machine.symbols)
+    level_of = [whole.components[c].level if c >= 0 else whole.levels for c in component_of]
+    transitions = {Transition(0, 0, letter) for letter in range(letters)}
+    levels: list[Level] = []
+    number_of_level = np.full(whole.levels + 1, -1)
+    count, has_replaceable_resets = 0, False
+    for k in range(whole.levels):
+        table = {each: _move(whole, level_of, each) for each in transitions if level_of[each.new] == k}
+        permutations = _permutations_for_resets(whole, component_of, table)
+        has_replaceable_resets |= bool(permutations)
+        if replace_resets:
+            table |= permutations
+        below = set[Transition]()
+        for done, each in enumerate(transitions):
+            below.update(_refined(whole, level_of[each.old] == k, each, table.get(each)))
+            if done % 1000 == 0:
+                watch("table rows", count + len(below), watch.limits.rows)
+        transitions, count = below, count + len(below)
+        watch("table rows", count, watch.limits.rows)
+        if table:
+            number_of_level[k] = len(levels)
+            rows = sorted(
+                ((old * sets + new) * letters + letter, component_of[new], *move)
+                for (old, new, letter), move in table.items()
+            )
+            levels.append(_level(whole, rows))
+    number_of_level[-1] = len(levels)
+    tiles = np.zeros((sets, max(map(len, whole.tiles), default=0)), dtype=np.intp)
+    for i, frame in enumerate(whole.tiles):
+        tiles[i, : len(frame)] = frame
+    return Cascade(whole, levels, tiles, number_of_level[level_of], has_replaceable_resets)
+
+
+def _move(whole: Holonomy, level_of: Sequence[int], transition: Transition) -> Move:
+    """What a transition does to the coordinate of the level that the set after it is on."""
+    old, new, letter = transition
     then, tiles, masks = whole.images.then[letter], whole.tiles, whole.images.masks
     if then[old] == new:
         place = {tile: i for i, tile in enumerate(tiles[new])}
         return Move(tuple([place[then[tile]] for tile in tiles[old]]), reset=False)
     image = masks[then[old]]
     target = next(i for i, tile in enumerate(tiles[new]) if image & ~masks[tile] == 0)
-    return Move((target,) * places, reset=True)
+    return Move((target,) * (len(tiles[old]) if level_of[old] == level_of[new] else 1), reset=True)
 
 
-def _turns_instead(
-    whole: Holonomy, of: Sequence[int], moves: Mapping[tuple[int, int, int], Move]
-) -> dict[tuple[int, int, int], Move]:
-    """For each reset of a level a turn that does as well: each tile goes into the tile that its place is turned to.
+def _permutations_for_resets(whole: Holonomy, component_of: Sequence[int], table: Table) -> Table:
+    """For each reset a permutation that does as well: each tile is taken into the tile that its place is taken to.
 
-    None at all, if some reset has no such turn: then the level needs its memory anyway.
+    None at all, if some reset has no such permutation: then the level needs its memory anyway.
     """
-    found = {}
-    for (old, new, letter), move in moves.items():
+    found: Table = {}
+    for transition, move in table.items():
         if move.reset:
-            group = whole.components[of[new]].group
-            if of[old] != of[new] or group.order > MOST_ELEMENTS:
+            old, new, letter = transition
+            group = whole.components[component_of[new]].group
+            if component_of[old] != component_of[new] or group.order > MOST_ELEMENTS:
                 return {}
             then, masks = whole.images.then[letter], whole.images.masks
             holds = [[masks[then[a]] & ~masks[b] == 0 for b in whole.tiles[new]] for a in whole.tiles[old]]
             forced = [row.index(True) for row in holds if row.count(True) == 1]
-            if len({*forced}) < len(forced):  # two tiles have to go into one: this is seen without all turns
+            if len({*forced}) < len(forced):  # two tiles have to go into one: no need to try the whole group
                 return {}
-            turns = np.flatnonzero(np.array(holds)[range(group.degree), group.elements].all(axis=1))
-            if not len(turns):
+            able = np.flatnonzero(np.array(holds)[range(group.degree), group.elements].all(axis=1))
+            if not len(able):
                 return {}
-            found[old, new, letter] = Move(tuple(group.elements[turns[0]].tolist()), reset=False)
+            found[transition] = Move(tuple(group.elements[able[0]].tolist()), reset=False)
     return found
 
 
-def _refined(
-    tiles: Sequence[int], olds: Sequence[int], new: int, move: tuple[int, ...] | None
-) -> Iterator[tuple[int, int]]:
-    """The pairs of sets that follow on the level below, for each tile of the old set and the place it moves to."""
-    if move is None:
-        return ((old, new) for old in olds)
-    return ((old, tiles[move[place]]) for place, old in enumerate(olds))
+def _refined(whole: Holonomy, old_is_here: bool, transition: Transition, move: Move | None) -> Iterator[Transition]:
+    """The transitions that follow on the level below: for each tile of the old set, with the tile that it moves to."""
+    old, new, letter = transition
+    for place, tile in enumerate(whole.tiles[old] if old_is_here else (old,)):
+        yield Transition(tile, whole.tiles[new][move.places[place]] if move else new, letter)
 
 
 def _level(whole: Holonomy, rows: list[tuple[int, int, tuple[int, ...], bool]]) -> Level:

@@ -45,6 +45,8 @@ class Classification:
 
     None where a construction that promises a constant depth has none for this machine, or was not found.
     """
+    layers: dict[str, int]
+    """Layers of each construction for words of this length."""
     notes: list[str]
     """What was not found out, and why."""
 
@@ -133,19 +135,24 @@ def classify(
         notes.append(f"{analysis.merge_error}; no level was merged")
     cascade = plain and analysis.cascade
     elements = within_limits(lambda watch: monoid(judged, watch), "how many there are is left open")
-    return Classification(machine, judged, length, hardness, elements, plain, cascade, depths(analysis, length), notes)
+    depth, layers = _layers(analysis, length)
+    return Classification(machine, judged, length, hardness, elements, plain, cascade, depth, layers, notes)
 
 
-def depths(analysis: Analysis, length: int) -> dict[str, int | None]:
-    """How many layers each construction takes."""
-    found: dict[str, int | None] = {}
+def _layers(analysis: Analysis, length: int) -> tuple[dict[str, int | None], dict[str, int]]:
+    """How many layers each construction takes: for words of the length that it promises, and for words of this one."""
+    promised: dict[str, int | None] = {}
+    layers: dict[str, int] = {}
     for construction in CONSTRUCTIONS:
         try:
             plan = construction.plan(analysis)
         except TooLargeError:
-            found[construction.name] = None
+            promised[construction.name] = None
             continue
         if plan is not None:
             grows = construction.promises == "logarithmic"
-            found[construction.name] = construction.layers(plan, length if grows else None)
-    return found
+            promised[construction.name] = construction.layers(plan, length if grows else None)
+            of_this_length = construction.layers(plan, length)
+            assert of_this_length is not None
+            layers[construction.name] = of_this_length
+    return promised, layers

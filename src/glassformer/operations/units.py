@@ -52,7 +52,7 @@ def clear(stream: Stream, register: Register) -> Units:
 
 
 def table(
-    stream: Stream, rows: Sequence[tuple[Mapping[Register, int], Mapping[Register, int]]], does: Message
+    stream: Stream, rows: Sequence[tuple[Mapping[Register, int], Mapping[Register, int]]], *does: Message
 ) -> Units:
     """A look-up table over one-hot registers: in each row, where all inputs have these values, add these outputs."""
     weight = torch.zeros(stream.width, len(rows), dtype=torch.float64)
@@ -63,4 +63,4 @@ def table(
         for register, value in outputs.items():
             write[row, register.start + value] = 1.0
     missing = torch.tensor([len(inputs) - 1.0 for inputs, _ in rows], dtype=torch.float64)
-    return units(Form(weight, -missing), ramp(), write, does)
+    return units(Form(weight, -missing), ramp(), write, *does)

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from glassformer.algebra import decompose
-from glassformer.algebra.depth import doubling
 from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words
 from glassformer.compiler.built import Built
 from glassformer.compiler.classification import classify
+from glassformer.compiler.constructions.doubling.window import doublings
 from glassformer.compiler.description import describe
 from glassformer.compiler.elsewhere.recurrent import recurrent_network
 from glassformer.compiler.pipeline import compile
@@ -85,7 +85,7 @@ def theorem_1() -> tuple[str, bool]:
         built = compile(zoo.random(n, letters=1 + seed % 5, seed=seed), length, "log")
         report, promised = verify(built, words=40), built.certificate
         wrong, positions = wrong + report.wrong, positions + report.positions
-        bits = doubling(length)
+        bits = max(1, doublings(length))
         within &= promised.layers <= bits and promised.heads <= 1
         within &= promised.width <= 2 * n + 4 * bits + 8 and promised.mlp <= 4 * n * n + 4 * n
     said = f"12 random machines, {positions:,} prefixes, {wrong} wrong; layers ≤ ⌈log₂ T⌉, one head, sizes in bounds"
@@ -202,7 +202,7 @@ def theorems_3_and_4() -> tuple[str, bool]:
     walks = {n: compile(zoo.gridworld(n), 200) for n in (4, 9, 20)}
     two = all(built.certificate.layers == 2 for built in walks.values())
     wrong = sum(verify(built, words=10).wrong for built in walks.values())
-    cascades = ", ".join(str(decompose(zoo.gridworld(n)).depth) for n in walks)
+    cascades = ", ".join(str(decompose(zoo.gridworld(n)).height) for n in walks)
     specs = ("symmetric(3)", "alternating(4)", "symmetric(4)", "alternating(5)", "symmetric(5)", "transformations(5)")
     hard = [spec for spec in specs if not classify(spec).complexity.solvable]
     said = (

@@ -121,12 +121,13 @@ def facts_of(found: Classification) -> Iterator[tuple[str, object]]:
         yield name.replace("_", "-"), {True: "yes", False: "no", None: "not decided"}[values[name]]
     if values["complexity"]:
         yield from (("class", values["complexity"]), ("because", values["theorem"]), ("assuming", values["assumes"]))
-    doubled = found.cascade.layers(found.length) if found.cascade else 0
-    unknown = f"none of constant depth; {doubled} with doubling for what is not solvable" if doubled else "not known"
-    letters = counted(found.length, "letter")
     for method, layers in values["depth"].items():
-        known = layers is not None and f"{counted(layers, 'layer')} for words of {letters}"
-        yield f"depth by {method}", known or unknown
+        doubled = found.layers.get(method)
+        unknown = (
+            f"none of constant depth; {doubled} with doubling for what is not solvable" if doubled else "not known"
+        )
+        known = f"{counted(layers or 0, 'layer')} for words of {counted(found.length, 'letter')}"
+        yield f"depth by {method}", unknown if layers is None else known
     yield from (("note", note) for note in found.notes)
 
 

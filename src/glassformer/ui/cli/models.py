@@ -135,10 +135,10 @@ def show(folder: Folder, as_json: AsJson = False) -> None:
         f"{counted(certificate.layers, 'layer')}, {counted(certificate.heads, 'head')}, width {certificate.width}, "
         f"{counted(certificate.mlp, 'MLP unit')}, {counted(certificate.parameters, 'parameter')}"
     )
-    columns, style = ("register", "columns", "holds"), {"box": box.SIMPLE}
-    print_table(columns, map(register_row, certificate.registers), title="The residual stream", **style)
-    columns = ("layer", "part", "what it does", "reads", "writes")
-    print_table(columns, part_rows(certificate, described), title="The layers", **style)
+    registers = map(register_row, certificate.registers)
+    print_table(("register", "columns", "holds"), registers, title="The residual stream", box=box.SIMPLE)
+    parts = part_rows(certificate, described)
+    print_table(("layer", "part", "what it does", "reads", "writes"), parts, title="The layers", box=box.SIMPLE)
     return None
 
 

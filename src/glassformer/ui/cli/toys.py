@@ -133,10 +133,10 @@ def superposition(
     if as_json:
         return print_json(found.to_json())
     out.print(f"5 features in 2 dimensions, one sample in 10: {found.pentagons:.0%} of the toys are regular pentagons")
-    columns = ("geometry, dimensionality", "largest share of features with it, at one sparsity")
-    print_table(columns, ((name, f"{part:.2f}") for name, part in found.plateaus.items()))
+    geometries = ((name, f"{part:.2f}") for name, part in found.plateaus.items())
+    print_table(("geometry, dimensionality", "largest share of features with it, at one sparsity"), geometries)
     rows = [(d.kind, d.explained, d.active, d.mean_max_cosine, d.recovered) for d in found.dictionaries]
-    columns = ("dictionary", "variance explained", "active features", "mean max cosine", "recovered")
-    print_table(columns, ((kind, *(f"{number:.3f}" for number in numbers)) for kind, *numbers in rows))
+    numbers = ((kind, *(f"{value:.3f}" for value in values)) for kind, *values in rows)
+    print_table(("dictionary", "variance explained", "active features", "mean max cosine", "recovered"), numbers)
     err.print(f"wrote {folder / 'superposition.svg'}")
     return None

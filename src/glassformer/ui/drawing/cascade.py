@@ -55,14 +55,14 @@ class _Drawing:
 
     def _caption(self) -> str:
         states, levels = len(self.cascade.machine.states), len(self.cascade.levels)
-        if self.cascade.depth is None:
+        if not self.cascade.solvable:
             return self.say("drawing.cascade_not_solvable", states=states, levels=levels)
-        return self.say("drawing.cascade", states=states, levels=levels, layers=self.cascade.depth)
+        return self.say("drawing.cascade", states=states, levels=levels, layers=self.cascade.height)
 
     def _card(self, number: int, top: float) -> tuple[float, list[str]]:
         """One level, from `top` on: its height and its marks."""
         level = self.cascade.levels[number]
-        layers = self.say("drawing.layers", layers=level.depth) if level.solvable else self.say("drawing.logarithmic")
+        layers = self.say("drawing.layers", layers=level.height) if level.solvable else self.say("drawing.logarithmic")
         memory = self.say("drawing.resets" if level.ever_resets else "drawing.never_resets")
         inner = [
             svg.text(2 * MARGIN, top + 26, self.say("drawing.level", number=number + 1), 15, bold=True),

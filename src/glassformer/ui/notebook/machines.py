@@ -49,7 +49,7 @@ def _table(machine: Semiautomaton) -> str:
 
 def _cascade(cascade: Cascade) -> str:
     levels, depth = counted(len(cascade.levels), "level"), "no constant depth is known"
-    if cascade.depth is not None:
-        depth = f"{counted(cascade.depth, 'layer')}, however long the word"
+    if cascade.solvable:
+        depth = f"{counted(cascade.height, 'layer')}, however long the word"
     title = f"{counted(len(cascade.machine.states), 'state')}, {counted(len(cascade.machine.symbols), 'letter')}"
     return whole(heading("Cascade", f"{levels}; {depth}"), on_paper(draw_cascade(cascade, title)))

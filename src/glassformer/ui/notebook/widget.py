@@ -50,7 +50,7 @@ class Explorer(anywidget.AnyWidget):
     head = traitlets.Int(0, min=0).tag(sync=True)
     temperature = traitlets.Float(1.0, min=0.0).tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
-    message = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    message = traitlets.Any(None).tag(sync=True)
     machine = traitlets.Dict().tag(sync=True)
     classified = traitlets.Dict().tag(sync=True)
     built = traitlets.Dict().tag(sync=True)

@@ -1,28 +1,22 @@
-"""Theorem 2: every machine by its cascade; if it is solvable, in a depth that does not grow with the length."""
+"""Theorem 2: every machine by its cascade; if it is solvable, in a depth that does not grow with the length.
+
+plan.py       which cases each level must tell apart from the start, and how it finds its tile; no torch
+group.py      the product of group elements so far: counts, and doubling for what is not solvable
+look_ups.py   how the tile that a reset has left is found, one class for each way
+program.py    the levels as registers, heads and MLPs
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from glassformer.algebra.analysis import Analysis
-from glassformer.algebra.cascade import Cascade
-from glassformer.algebra.way import Way, way_down
-from glassformer.automata import Machine
 from glassformer.compiler.construction import Construction
+from glassformer.compiler.constructions.cascade.plan import CascadePlan, plan_levels
 from glassformer.messages import Message
 
 if TYPE_CHECKING:
     from glassformer.compiler.program import Program
-
-
-@dataclass(frozen=True)
-class CascadePlan:
-    """The cascade, and its levels as they are met from the start."""
-
-    machine: Machine
-    cascade: Cascade
-    way: Way
 
 
 class ByCascade(Construction[CascadePlan]):
@@ -33,16 +27,17 @@ class ByCascade(Construction[CascadePlan]):
     promises = "constant"
 
     def plan(self, analysis: Analysis) -> CascadePlan:
-        """The levels from the start."""
-        way = way_down(analysis.cascade, analysis.trimmed.start)
-        return CascadePlan(analysis.machine, analysis.cascade, way)
+        """The levels as they are met from the start."""
+        return plan_levels(analysis.machine, analysis.cascade)
 
     def layers(self, plan: CascadePlan, length: int | None = None) -> int | None:
         """Those of each level."""
-        return plan.way.depth if length is None else plan.way.layers(length)
+        if length is None:
+            return plan.layers(1) if plan.solvable else None
+        return plan.layers(length)
 
     def lower(self, plan: CascadePlan, length: int) -> Program:
         """Level by level."""
-        from glassformer.compiler.cascade import cascade_program
+        from glassformer.compiler.constructions.cascade.program import cascade_program
 
-        return cascade_program(plan.machine, length, plan.cascade)
+        return cascade_program(plan, length)
