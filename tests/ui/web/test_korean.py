@@ -92,6 +92,56 @@ def test_what_is_refused(changes: dict[str, Any]) -> None:
     assert_all_korean(json.loads(text))
 
 
+PATTERNS = [
+    "(",
+    "a)",
+    "a**",
+    "*",
+    "[",
+    "a{3,2}",
+    "a{x",
+    "[b-a]",
+    "a|",
+    "|a",
+    "a]",
+    "$",
+    "\\",
+    "[\\D]",
+    "\\q",
+    "[]",
+    "a&b|c",
+]
+SPECS = [
+    "",
+    "nope",
+    "cyclc(5)",
+    "cyclic(",
+    "cyclic(5, 6, 7)",
+    "cyclic(x)",
+    "cyclic(0)",
+    "dyck(pairs=2, depth=40)",
+    "1 + 1",
+]
+FILES = {
+    "m.json": ["{", "[]", '{"symbol": ["a"]}', '{"symbols": ["a"], "states": ["q"], "delta": [[7]], "start": "q"}'],
+    "m.dot": ["", "graph { a -- b }", "digraph { }", 'digraph { a -> b [label="x"]; subgraph c {} }'],
+    "m.att": ["", "0 1 <eps>", "0 1 a b c d", "0 1 a 3.5"],
+    "m.txt": [""],
+}
+
+
+@pytest.mark.xfail(strict=False, reason="sentences about patterns, specs, files and limits are not messages yet")
+def test_nothing_is_english_alone() -> None:
+    asked: list[dict[str, Any]] = [{"spec": f"regex:{pattern}"} for pattern in PATTERNS]
+    asked += [{"spec": spec} for spec in SPECS] + [{"spec": "parity", "word": "01x"}]
+    asked += [{"spec": name, "file": {"name": name, "text": text}} for name, texts in FILES.items() for text in texts]
+    answers = [answer("look", json.dumps(each)) for each in asked]
+    assert {status for status, _ in answers} == {400}
+    sentences = [json.loads(text)["error"] for _, text in answers]
+    sentences += sentences_in([class_seen(machine(spec), spec, 16) for spec in ("parity", "symmetric(5)")])
+    assert [each["en"] for each in sentences if "ko" not in each] == []
+
+
 def test_what_is_no_request() -> None:
     for body in ("[", "[]"):
         assert_all_korean(json.loads(answer("look", body)[1]))

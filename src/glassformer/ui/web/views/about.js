@@ -24,7 +24,7 @@ export function renderBuilt({ model, el }) {
   const built = model.get("built");
   if (!built) return el.replaceChildren();
   const verified = model.get("verified");
-  const margins = table([say(model, "margins"), ""], built.margins.map((row) => row.map((words) => say(model, words))));
+  const margins = table([say(model, "margins"), ""], built.margins.map((row) => row.map((words) => say(model, words))), { class: "wrapped" });
   el.replaceChildren(...[
     h("p", { class: "lead" }, say(model, "exact", { ...built, length: built.exact_length })),
     h("p", {}, say(model, "sizes", { ...built, parameters: built.parameters.toLocaleString() })),
