@@ -13,7 +13,6 @@ PAPER: Final = "#ffffff"
 PALE: Final = "#e8eef4"
 BLUE: Final = "#0072b2"
 ORANGE: Final = "#d55e00"
-GREEN: Final = "#009e73"
 TITLE: Final = 16
 """The size of titles, which are bold."""
 
