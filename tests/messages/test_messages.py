@@ -16,7 +16,7 @@ from glassformer.messages import LANGUAGES, Message, listed, sentences, verbatim
 
 SOURCE = Path(glassformer.__file__).parent
 ERRORS = {"InputError", "TooLargeError", "DivergedError", "NotFiniteError"}
-TAKES_AN_ID = {"Message", "mistake", "wrong", *ERRORS}
+TAKES_AN_ID = {"Message", "say", "mistake", "wrong", *ERRORS}
 
 
 def names_in(text: str) -> set[str]:

@@ -18,14 +18,17 @@ from glassformer.automata.words import example_word, exploring_words, lasting
 from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
+from glassformer.messages import Message
 from glassformer.opening.loading import load
 from glassformer.opening.opened import Opened
 from glassformer.training import Architecture, Settings, StateTracking, evaluate, train
 from glassformer.training.evaluation import evaluate_on
 from glassformer.training.trainer import Trained
+from glassformer.ui.languages import in_all_languages
 from glassformer.ui.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
 
-Told = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
+"""What is done now, how much of it, and of how much."""
 HEADS_WORDS: Final = 64
 """Words on which heads are scored."""
 STAGES: Final = ("class", "built", "verified", "trained", "compared")
@@ -50,31 +53,35 @@ class Scale:
 QUICK: Final = Scale(length=12, shown=10, words=50, steps=200, width=32, tested=128, seconds=2.0)
 
 
-def explain(machine: Machine, spec: str, folder: Path, scale: Scale, tell: Told) -> Iterator[Seen]:
+def explain(machine: Machine, spec: str, folder: Path, scale: Scale, progress: Progress) -> Iterator[Seen]:
     """All that is known after each stage; models are kept in the folder, and training goes on from what is there."""
     found: Seen = {"machine": machine_seen(machine, spec), "live": False}
-    tell("class", 0, 1)
+    progress("class", 0, 1)
     found["classified"] = class_seen(machine, spec, scale.length, Limits(seconds=scale.seconds))
     yield found
-    tell("built", 0, 1)
+    progress("built", 0, 1)
     built = compile(machine, 2 * scale.length)
     built.save(folder / "built")
     word = _word(machine, scale)
     found["word"] = word
     found["built"] = {**built_seen(built), "run": word_seen(load(built), word)}
     yield found
-    tell("verified", 0, 1)
+    progress("verified", 0, 1)
     report = verify(built, words=scale.words)
     found["verified"] = {"words": report.words, "positions": report.positions, "wrong": report.wrong}
     yield found
     task, tests = StateTracking(machine, scale.length), _tests(machine, scale.length)
     if len(task.answers) > 1:
-        trained = _trained(task, tests, folder / "trained", scale, tell)
+        trained = _trained(task, tests, folder / "trained", scale, progress)
         subject = load(folder / "trained")
         found["trained"] = {"run": word_seen(subject, word), "accuracy": trained.score.accuracy, "steps": trained.steps}
-        found["trained"] |= {"layers": scale.layers, "length": scale.length, "parameters": _parameters(subject)}
+        found["trained"] |= {
+            "layers": scale.layers,
+            "length": scale.length,
+            "parameters": subject.model.parameter_count(),
+        }
         yield found
-        tell("compared", 0, 1)
+        progress("compared", 0, 1)
         both = {"built": load(built), "trained": subject}
         found["heads"] = {who: heads_seen(each, HEADS_WORDS, scale.length) for who, each in both.items()}
         found["breaks"] = _breaks(built, trained, subject, tests, scale)
@@ -87,14 +94,28 @@ def _word(machine: Machine, scale: Scale) -> str:
     return machine.join(letters)
 
 
-def _tests(machine: Machine, length: int) -> dict[str, StateTracking]:
+@dataclass(frozen=True)
+class Test:
+    """Words on which both models are compared."""
+
+    name: Message
+    task: StateTracking
+    alive: bool = False
+    """Whether they keep out of dead ends."""
+
+
+def _tests(machine: Machine, length: int) -> list[Test]:
     """Longer words, and words in which the last letter comes rarely or nearly always."""
-    found = {f"{n} letters": StateTracking(machine, n) for n in _lengths(length)}
+    longer = [Test(Message("page.letters", letters=n), StateTracking(machine, n)) for n in _lengths(length)]
     others = len(machine.symbols) - 1
-    for part in (0.05, 0.95) if others else ():
-        letters = (*[(1 - part) / others] * others, part)
-        found[f"{part:.0%} {machine.symbols[-1]}"] = StateTracking(machine, length, letters=letters)
-    return found
+    mixed = [
+        Test(
+            Message("page.share_of_letter", share=share, letter=machine.symbols[-1]),
+            StateTracking(machine, length, letters=(*[(1 - share) / others] * others, share)),
+        )
+        for share in ((0.05, 0.95) if others else ())
+    ]
+    return longer + mixed
 
 
 def _lengths(length: int) -> tuple[int, int, int]:
@@ -102,34 +123,39 @@ def _lengths(length: int) -> tuple[int, int, int]:
     return length, length + length // 2, 2 * length
 
 
-def _trained(task: StateTracking, tests: dict[str, StateTracking], folder: Path, scale: Scale, tell: Told) -> Trained:
+def _trained(task: StateTracking, tests: list[Test], folder: Path, scale: Scale, progress: Progress) -> Trained:
     architecture = Architecture(layers=scale.layers, width=scale.width, heads=4)
     settings = Settings(steps=scale.steps, evaluate_every=max(1, scale.steps // 10))
+    named = {str(test.name): test.task for test in tests}
 
-    def progress(step: int, *_: Any) -> None:
-        tell("trained", step, scale.steps)
+    def show(step: int, *_: Any) -> None:
+        progress("trained", step, scale.steps)
 
-    return train(task, architecture, settings, folder, resume=folder.exists(), tests=tests, progress=progress)
-
-
-def _parameters(subject: Opened) -> int:
-    return subject.model.parameter_count()
+    return train(task, architecture, settings, folder, resume=folder.exists(), tests=named, progress=show)
 
 
-def _breaks(built: Built, trained: Trained, subject: Opened, tests: dict[str, StateTracking], scale: Scale) -> Seen:
+def _breaks(built: Built, trained: Trained, subject: Opened, tests: list[Test], scale: Scale) -> Seen:
     """The accuracy of both on every test; and on words that keep out of dead ends, if there are any.
 
-    Random words soon end there, and then a model that says nothing else is right.
+    Random words soon end there, and then a model that always gives the same answer is right.
     """
-    told: dict[str, dict[str, float]] = {"trained": {}, "built": {}}
-    for name, task in tests.items():
-        told["trained"][name] = trained.tests[name].accuracy
-        told["built"][name] = evaluate(built.model, task, scale.tested).accuracy
+    found: dict[str, dict[str, float]] = {"trained": {}, "built": {}}
+    for test in tests:
+        found["trained"][str(test.name)] = trained.tests[str(test.name)].accuracy
+        found["built"][str(test.name)] = evaluate(built.model, test.task, scale.tested).accuracy
     machine, models = built.machine, {"trained": subject.model, "built": built.model}
-    home = lasting(machine)
+    home, alive = lasting(machine), list[Test]()
     if home[machine.start] and not home[machine.reachable()].all():
-        for task in (StateTracking(machine, length) for length in _lengths(scale.length)):
-            words = exploring_words(machine, task.length, scale.tested, np.random.default_rng(0), home)
+        for n in _lengths(scale.length):
+            test = Test(Message("page.letters_alive", letters=n), StateTracking(machine, n), alive=True)
+            words = exploring_words(machine, n, scale.tested, np.random.default_rng(0), home)
             for who, model in models.items():
-                told[who][f"{task.length} letters, no dead end"] = evaluate_on(model, task, words).accuracy
-    return {"accuracy": told}
+                found[who][str(test.name)] = evaluate_on(model, test.task, words).accuracy
+            alive.append(test)
+    return {"accuracy": found, "tests": {str(test.name): _test_seen(test) for test in [*tests, *alive]}}
+
+
+def _test_seen(test: Test) -> Seen:
+    """The name of a test; and the length of its words, if it differs from training in nothing else."""
+    letters = test.task.length if test.task.letters is None else None
+    return {"name": in_all_languages(test.name), "letters": letters, "alive": test.alive}

@@ -1,7 +1,7 @@
 """What a person sees of a machine, and of a model on one word, as plain values: for the page, the report and notebooks.
 
 Attention weights are sixteen-bit numbers in base64, since a word of 512 letters has a quarter of a million of them for
-every head; everything else is JSON as it is.
+every head; everything else is JSON as it is. Sentences, and drawings with words in them, come in all languages.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from glassformer.automata import Machine
 from glassformer.compiler.built import Built
 from glassformer.compiler.classification import classify
 from glassformer.compiler.constructions.universal import Approximation
-from glassformer.compiler.description import describe
 from glassformer.documents.approximation.stages import stages
 from glassformer.errors import InputError
 from glassformer.instruments import score_heads
 from glassformer.instruments.heads import HeadScore
-from glassformer.messages import Message
+from glassformer.messages import LANGUAGES, Message
 from glassformer.nn import Transformer
 from glassformer.nn.trace import HookContext, HookPoint
 from glassformer.opening.opened import Opened
 from glassformer.ui.drawing.automaton import layout
 from glassformer.ui.drawing.cascade import draw_cascade
+from glassformer.ui.languages import in_all_languages
 
 Seen = dict[str, Any]
 
@@ -39,6 +39,10 @@ MOST_NUMBERS: Final = 2**22
 """Attention weights that are shown at once."""
 QUICK: Final = Limits(elements=20_000, images=2_000, rows=100_000, seconds=2.0)
 """How far the algebra looks while somebody waits."""
+
+
+CLASSIFIED: Final = ("states", "minimal_states", "monoid_size", "complexity", "solvable", "depth", "length")
+PROMISED: Final = ("method", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length")
 
 
 def machine_seen(machine: Machine, spec: str) -> Seen:
@@ -58,44 +62,46 @@ def machine_seen(machine: Machine, spec: str) -> Seen:
 def class_seen(machine: Machine, spec: str, length: int, limits: Limits = QUICK) -> Seen:
     """Its class, its groups, its depths, and its cascade, drawn."""
     found = classify(machine, length, limits=limits)
-    told = found.to_json()
-    keys = (
-        "states",
-        "minimal_states",
-        "monoid_size",
-        "complexity",
-        "solvable",
-        "theorem",
-        "assumes",
-        "depth",
-        "length",
-    )
-    drawn = draw_cascade(found.cascade, spec) if found.cascade else None
-    return {**{key: told[key] for key in keys}, "groups": found.groups(), "notes": told["notes"], "drawing": drawn}
+    values, circuits, cascade = found.to_json(), found.complexity.of_circuits, found.cascade
+    return {
+        **{key: values[key] for key in CLASSIFIED},
+        "theorem": circuits and in_all_languages(circuits.theorem),
+        "assumes": circuits and in_all_languages(circuits.assumes),
+        "groups": found.groups(),
+        "notes": [in_all_languages(note) for note in found.notes],
+        "drawing": cascade and {language: draw_cascade(cascade, spec, language) for language in LANGUAGES},
+    }
 
 
 def built_seen(built: Built) -> Seen:
     """What a built model promises, and what each of its parts does."""
-    promised, told = built.certificate, describe(built.model, built.certificate)
-    keys = ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length")
+    promised = built.certificate
     return {
-        **{key: promised.summary()[key] for key in keys},
-        "margins": {
-            str(Message(f"margins.{name}_name")): str(held) for name, held in promised.margins.summary().items()
-        },
-        "registers": told.to_json()["registers"],
+        **{key: getattr(promised, key) for key in PROMISED},
+        "theorem": in_all_languages(promised.theorem),
+        "why": in_all_languages(promised.why),
+        "margins": [
+            [in_all_languages(Message(f"margins.{name}_name")), in_all_languages(held)]
+            for name, held in promised.margins.summary().items()
+        ],
+        "registers": [
+            {"name": each.name, "start": each.start, "size": each.size, "about": in_all_languages(each.about)}
+            for each in promised.registers
+        ],
         "parts": [
-            {"heads": [head["does"] for head in layer["heads"]], "mlp": layer["mlp"] and layer["mlp"]["does"]}
-            for layer in told.to_json()["layers"]
+            {
+                "heads": [in_all_languages(operation.title) for operation in layer.heads],
+                "mlp": layer.mlp and [in_all_languages(does) for does in layer.mlp],
+            }
+            for layer in promised.blocks
         ],
     }
 
 
 def approximation_seen(built: Approximation) -> Seen:
     """What was built for a function, how near it is, and its stages along a line, each with its lines in order."""
-    told = built.certificate
     return {
-        **told.to_json(),
+        **built.certificate.to_json(),
         "cells": built.grid.cells,
         "parts": {name: len(layers) for name, layers in built.proof.parts.items()},
         "stages": {
@@ -111,7 +117,7 @@ def approximation_seen(built: Approximation) -> Seen:
 
 @torch.no_grad()
 def word_seen(subject: Opened, word: str, without: Sequence[Sequence[int]] = (), stream: bool = True) -> Seen:
-    """One word in one model: what it answers everywhere, and how it looks; some heads, as [layer, head], may be silent.
+    """One word in one model: all answers and attention patterns; heads in `without`, as [layer, head], are ablated.
 
     The stream is what every register holds after every layer. An answer is −1 where several lead together.
     """
@@ -119,12 +125,11 @@ def word_seen(subject: Opened, word: str, without: Sequence[Sequence[int]] = (),
     length = tokens.shape[1]
     numbers = sum(shape.heads for shape in model.config.blocks) * length**2
     if numbers > MOST_NUMBERS:
-        raise InputError(f"{numbers:,} attention weights are too many to show at once: take a shorter word")
+        raise InputError("page.too_many_weights", weights=numbers)
     patterns = _patterns(model)
     behind = [f"blocks.{i}.hook_resid_post" for i in range(len(model.blocks))]
-    hooks = HookContext([*patterns, "hook_embed", "hook_pos_embed", *behind], _silent(model, without))
-    logits = model(tokens, hooks)
-    seen = hooks.cache
+    hooks = HookContext([*patterns, "hook_embed", "hook_pos_embed", *behind], _ablations(model, without))
+    logits, seen = model(tokens, hooks), hooks.cache
     layers = [seen["hook_embed"] + seen.get("hook_pos_embed", 0), *(seen[name] for name in behind)]
     return {
         "tokens": [subject.names[token] for token in tokens[0].tolist()],
@@ -150,11 +155,11 @@ def _head_seen(score: HeadScore, subject: Opened) -> Seen:
     return {
         "layer": score.layer,
         "head": score.head,
-        "job": str(score.title),
+        "job": in_all_languages(score.title),
         "at": None if score.at is None else [subject.names[token] for token in score.at],
         "confidence": score.confidence,
         "matters": score.matters,
-        "second": {"job": str(second.title), "score": score.scores[second]},
+        "second": {"job": in_all_languages(second.title), "score": score.scores[second]},
     }
 
 
@@ -164,10 +169,10 @@ def _answers(logits: Float[Tensor, "pos answer"]) -> list[int]:
 
 
 def refuse_strange_heads(without: Sequence[Sequence[int]], models: Sequence[Transformer]) -> None:
-    """Heads that none of the models has cannot be silenced."""
+    """Heads that none of the models has cannot be ablated."""
     for layer, head in without:
         if not any(_has_head(model, layer, head) for model in models):
-            raise InputError(f"there is no head {head} in layer {layer}")
+            raise InputError("page.no_head", head=head, layer=layer)
 
 
 def _has_head(model: Transformer, layer: int, head: int) -> bool:
@@ -192,15 +197,15 @@ def _rounded_points(points: Sequence[tuple[float, float]]) -> list[list[float]]:
     return [[float(f"{x:.4g}"), float(f"{y:.4g}")] for x, y in points]
 
 
-def _silent(model: Transformer, without: Sequence[Sequence[int]]) -> Mapping[str, list[Any]]:
-    """Edits that let these heads read nothing; those that the model has not are silent anyway."""
+def _ablations(model: Transformer, without: Sequence[Sequence[int]]) -> Mapping[str, list[Any]]:
+    """Edits that set the output of these heads to 0, of those that the model has."""
     edits: dict[str, list[Any]] = {}
     for layer, head in without:
         if not _has_head(model, layer, head):
             continue
 
-        def silence(z: Tensor, hook: HookPoint, head: int = head) -> None:
+        def ablate(z: Tensor, hook: HookPoint, head: int = head) -> None:
             z[:, :, head] = 0
 
-        edits.setdefault(f"blocks.{layer}.attn.hook_z", []).append(silence)
+        edits.setdefault(f"blocks.{layer}.attn.hook_z", []).append(ablate)
     return edits

@@ -24,10 +24,18 @@ def test_panels_with_other_lines_have_legends_of_their_own() -> None:
     assert words(drawing).count("two") == 1
 
 
+def test_lines_that_lie_on_each_other_are_both_seen() -> None:
+    names = ["one", "two", "three"]
+    drawing = draw_charts([Panel("a", "x", {name: [(1.0, 1.0), (2.0, 1.0)] for name in names})], "title", "up")
+    drawn = re.findall(r'<polyline points="60,64 360,64" fill="none" (stroke="#(?!e8eef4)[^/]*)/>', drawing)
+    assert len(set(drawn)) == len(names)
+    assert sum("stroke-dasharray" in line for line in drawn) == len(names) - 1
+
+
 def test_powers_of_ten_are_equally_far_apart() -> None:
     panel = Panel("a", "x", {"one": [(0.0, 0.01), (1.0, 0.1), (2.0, 1.0)]}, between=(0.01, 1.0), logarithmic=True)
     (points,) = re.findall(
-        r'<polyline points="([^"]*)" fill="none" stroke="#0072b2" stroke-width="1.8"', draw_charts([panel], "t", "")
+        r'<polyline points="([^"]*,[^"]*,[^"]*,[^"]*)" fill="none" stroke="#0072b2"', draw_charts([panel], "t", "")
     )
     heights = [float(point.split(",")[1]) for point in points.split()]
     assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2])

@@ -4,6 +4,7 @@ import pytest
 
 from glassformer.algebra import decompose
 from glassformer.automata import machine
+from glassformer.ui.drawing import svg
 from glassformer.ui.drawing.cascade import cycles, draw_cascade
 from glassformer.ui.drawing.heatmap import draw_heatmap
 
@@ -24,10 +25,19 @@ def test_a_drawing_is_well_formed_and_names_levels_and_letters(spec: str) -> Non
 
 def test_what_letters_do_is_written_in_cycles() -> None:
     assert cycles((1, 0, 3, 2)) == "(1 2)(3 4)"
-    assert cycles((0, 1)) == "stays"
+    assert cycles((0, 1)) == ""
     text = draw_cascade(decompose(machine("abab")), "abab")
-    for words in ("resets to 2", "(2 3) · resets to 1", "group C2", "however long the word"):
+    for words in ("resets to 2", "(2 3) · resets to 1", "group C2", "however long the word", "stays"):
         assert words in text
+    korean = draw_cascade(decompose(machine("abab")), "abab", "ko")
+    for words in ("2로 초기화", "(2 3) · 1로 초기화", "군 C2", "단어가 아무리 길어도", "그대로"):
+        assert words in korean
+
+
+def test_what_does_not_fit_is_cut_short() -> None:
+    assert svg.fitted("short", 12, 100) == "short"
+    assert svg.width_of(svg.fitted("long " * 40, 12, 100), 12) <= 100
+    assert len(svg.fitted("글자" * 40, 12, 100)) < len(svg.fitted("ab" * 40, 12, 100))
 
 
 def test_a_table_says_where_there_is_no_number() -> None:

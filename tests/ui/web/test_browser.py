@@ -38,7 +38,7 @@ def strip(page: Any, row: int) -> list[str]:
     return cells
 
 
-def test_a_machine_is_typed_stepped_hovered_silenced_and_trained(browser: Any, server: Server) -> None:
+def test_a_machine_is_typed_stepped_hovered_ablated_and_trained(browser: Any, server: Server) -> None:
     watched = Watched(browser)
     page = watched.page
     page.goto(server.url)
@@ -74,11 +74,11 @@ def test_a_machine_is_typed_stepped_hovered_silenced_and_trained(browser: Any, s
         arg=",".join(before),
     )
     assert any(cell.startswith("✗") for cell in strip(page, 2))
-    watched.shown("silenced")
+    watched.shown("ablated")
     page.fill("#word", "ab")
     page.click("#show")
     page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 4")
-    linked(page, "without=%5B%5B0%2C0%5D%5D")  # another word is looked at with the same head silent
+    linked(page, "without=%5B%5B0%2C0%5D%5D")  # another word is looked at with the same head ablated
     page.click("#restore")
     page.click("#train")
     page.wait_for_function("() => document.querySelectorAll('canvas.attention').length === 2")
@@ -89,7 +89,7 @@ def test_a_machine_is_typed_stepped_hovered_silenced_and_trained(browser: Any, s
     watched.shown("compared")
     assert "no layer 1" in page.locator("section", has=page.locator("#layer")).inner_text()  # of the built one
     page.click("#silence")
-    page.wait_for_function("() => document.querySelector('.message')?.innerText === 'Silent: 1.2'")
+    page.wait_for_function("() => document.querySelector('.message')?.innerText === 'Ablated: 1.2'")
     assert page.locator("[role=alert]").count() == 0
     watched.is_quiet(server.url)
 
@@ -236,10 +236,13 @@ def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: A
     page.locator("svg.chart").first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    assert "8 features are kept; parts seen most often: 0.50 × 8" in page.locator(".readout").first.inner_text()
+    assert (
+        "8 features are represented; most frequent dimensionalities: 0.50 × 8"
+        in page.locator(".readout").first.inner_text()
+    )
     page.locator("svg.chart").nth(1).focus()
     page.keyboard.press("ArrowDown")
-    assert page.locator(".readout").nth(1).inner_text().endswith("left out")
+    assert page.locator(".readout").nth(1).inner_text().endswith("not represented")
     watched.shown("superposition")
     page.click("#view-lineage")
     page.get_by_role("button", name="reverse").click()

@@ -12,7 +12,7 @@ import pytest
 from glassformer.ui.web import jobs
 from glassformer.ui.web.jobs import LONGEST_WORD, answer
 from glassformer.ui.web.server import LARGEST_BODY, application
-from glassformer.ui.web.workers import MOST_WAITING, TOO_MANY, Worker, Workers
+from glassformer.ui.web.workers import MOST_WAITING, Worker, Workers
 from serving import ASKED, Server
 
 
@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     made.process.wait()
 
 
-def test_a_machine_and_a_word_are_looked_at_and_heads_silenced(server: Server) -> None:
+def test_a_machine_and_a_word_are_looked_at_and_heads_ablated(server: Server) -> None:
     found = server.ask().json()
     assert found["machine"]["states"] == ["0", "1", "2"]
     assert found["built"]["run"]["answers"] == [0, 1, 0, 2, 2]
@@ -45,7 +45,7 @@ def test_a_machine_and_a_word_are_looked_at_and_heads_silenced(server: Server) -
     assert only_trained["built"]["run"]["answers"] == found["built"]["run"]["answers"]
     assert only_trained["trained"]["run"]["logits"] != trained["run"]["logits"]
     heads = server.ask("/api/heads").json()
-    assert [(each["job"], each["confidence"]) for each in heads["built"]["scores"][:1]] == [("look 1 back", 1.0)]
+    assert [(each["job"]["en"], each["confidence"]) for each in heads["built"]["scores"][:1]] == [("look 1 back", 1.0)]
     assert len(heads["trained"]["scores"]) == 8
     assert heads["trained"]["length"] == heads["built"]["length"] == 16
 
@@ -61,7 +61,7 @@ def test_heads_are_not_scored_where_words_are_too_short_or_the_model_too_large(m
     ("changes", "words"),
     [
         ({"spec": "nonsense"}, "there is no machine 'nonsense'"),
-        ({"spec": "x" * 500}, "spec has 500 signs; the limit is 400"),
+        ({"spec": "x" * 500}, "spec has 500 characters; the limit is 400"),
         ({"spec": "/etc/passwd.json"}, "files of this computer are not opened here"),
         ({"spec": "cyclic(100000)"}, "n must lie between 1 and 1000"),
         ({"spec": "cyclic(999)"}, "up to 256 states"),
@@ -72,7 +72,7 @@ def test_heads_are_not_scored_where_words_are_too_short_or_the_model_too_large(m
         ({"length": "many"}, "1 to 1,024"),
         ({"method": "magic"}, "method is one of"),
         ({"without": [[9, 9]]}, "there is no head 9 in layer 9"),
-        ({"without": [[0, 0]] * 100}, "up to 64 pairs"),
+        ({"without": [[0, 0]] * 100}, "up to 64 heads"),
         ({"file": {"name": "m.json", "text": "{"}}, "m.json"),
         ({"file": {"name": "m.exe", "text": "{}"}}, "exe"),
         ({"file": "m.json"}, "a name and a text"),
@@ -82,7 +82,7 @@ def test_heads_are_not_scored_where_words_are_too_short_or_the_model_too_large(m
 def test_what_cannot_be_is_said(changes: dict[str, Any], words: str) -> None:
     status, text = answer("look", json.dumps(ASKED | changes))
     assert status == 400
-    assert words in json.loads(text)["error"]
+    assert words in json.loads(text)["error"]["en"]
 
 
 def test_a_tie_is_no_answer() -> None:
@@ -149,7 +149,7 @@ def test_too_much_is_refused_before_it_is_held(server: Server) -> None:
     body = json.dumps(ASKED | {"word": "a" * 10_000_000})
     answered = httpx.post(server.url + "/api/look", content=body, headers={"content-type": "application/json"})
     assert answered.status_code == 413
-    assert f"{LARGEST_BODY:,} bytes" in answered.json()["error"]
+    assert f"{LARGEST_BODY:,} bytes" in answered.json()["error"]["en"]
 
 
 def test_many_requests_at_once_take_their_turn_or_are_told(server: Server) -> None:
@@ -180,5 +180,6 @@ def test_a_job_that_takes_too_long_is_ended_and_the_next_one_is_done() -> None:
 def test_who_comes_when_many_wait_is_told_at_once() -> None:
     workers = Workers(1)
     workers.waiting = MOST_WAITING
-    assert asyncio.run(workers.do("look", "{}", "", 1.0)) == (503, TOO_MANY)
+    status, text = asyncio.run(workers.do("look", "{}", "", 1.0))
+    assert (status, json.loads(text)["error"]["id"]) == (503, "page.too_many_requests")
     assert application(Path(), workers).routes

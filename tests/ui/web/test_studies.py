@@ -65,5 +65,5 @@ def test_a_small_approximation_is_built_stage_by_stage() -> None:
 def test_an_approximation_that_is_too_large_or_none_is_refused(changes: dict[str, Any], words: str) -> None:
     status, text = answer("approximate", json.dumps(ASKED | changes))
     assert status == 400
-    assert words in json.loads(text)["error"]
+    assert words in json.loads(text)["error"]["en"]
     assert answer("approximate", "[]")[0] == 400

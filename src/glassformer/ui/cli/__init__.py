@@ -5,41 +5,17 @@ standard error. Exit codes: 0 done, 1 a check failed, 2 bad input or output that
 No mathematics lives here.
 """
 
-# isort: off  (the order in which --help lists them)
-from glassformer.ui.cli import (
-    approximating,
-    claims,
-    corpus,
-    explaining,
-    exporting,
-    inside,
-    learning,
-    lineage,
-    machines,
-    measuring,
-    measuring_text,
-    models,
-    studying,
-    toys,
-)
+from importlib import import_module
+from typing import Final
 
-# isort: on
 from glassformer.ui.cli.terminal import app
 
-__all__ = [
-    "app",
-    "approximating",
-    "claims",
-    "corpus",
-    "explaining",
-    "exporting",
-    "inside",
-    "learning",
-    "lineage",
-    "machines",
-    "measuring",
-    "measuring_text",
-    "models",
-    "studying",
-    "toys",
-]
+__all__ = ["app"]
+
+COMMANDS: Final = (
+    *("machines", "models", "explaining", "approximating", "learning", "measuring", "measuring_text", "inside"),
+    *("toys", "studying", "lineage", "claims", "corpus", "exporting"),
+)
+"""The modules of all commands, in the order in which --help lists them."""
+for name in COMMANDS:
+    import_module(f"{__name__}.{name}")

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.messages import Message
+from glassformer.ui.cli.terminal import AsJson, app, err, print_facts, print_json, progress_bar
 
 if TYPE_CHECKING:
     from glassformer.compiler.constructions.universal import Approximation, ApproximationPlan
@@ -47,7 +47,7 @@ def approximate(
     from glassformer.compiler.constructions.universal.functions import function_of
 
     if delta is not None and epsilon is not None:
-        raise InputError("give --delta, or --epsilon to have it chosen; not both")
+        raise InputError("cli.delta_or_epsilon")
     if epsilon is not None:
         planned = plan_for(name, d, n, epsilon, positions, p, most_blocks)
     else:
@@ -56,12 +56,13 @@ def approximate(
     if only_plan:
         return print_json(planned.to_json()) if as_json else print_plan(name, planned)
     if plot is not None and not plot.resolve().parent.is_dir():
-        raise InputError(f"{plot} cannot be written: there is no folder {plot.resolve().parent}")
+        why = Message("cli.no_folder", folder=str(plot.resolve().parent))
+        raise InputError("common.cannot_write", path=str(plot), why=why)
     if folder is not None and not planned.refusal:
         check_single(planned.blocks)
     with progress_bar("running blocks") as advance:
         built = build(name, d, n, planned.delta, planned.positions, p, samples, seed, most_blocks, advance)
-    told = built.certificate
+    found = built.certificate
     if plot is not None:
         from glassformer.documents.approximation.stages import draw
 
@@ -69,10 +70,10 @@ def approximate(
     if folder is not None:
         built.save(folder)
     if as_json:
-        print_json(told.to_json())
+        print_json(found.to_json())
     else:
         print_approximation(name, built, samples)
-    if not told.holds:
+    if not found.holds:
         err.print("glassformer: a check failed")
         raise typer.Exit(1)
     return None
@@ -80,45 +81,36 @@ def approximate(
 
 def print_plan(name: str, planned: ApproximationPlan) -> None:
     """What it would take, as a table."""
-    table = table_of(title=f"{name}, planned", show_header=False, box=box.SIMPLE)
-    for key, value in planned.to_json().items():
-        table.add_row(key, f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
-    out.print(table)
+    values = planned.to_json().items()
+    print_facts(f"{name}, planned", [(key, f"{value:,}" if type(value) is int else value) for key, value in values])
 
 
 def print_approximation(name: str, built: Approximation, samples: int) -> None:
     """What was built, part by part, and how near it is."""
     from glassformer.compiler.constructions.universal.proof import part_title
 
-    told = built.certificate
-    table = table_of(
-        title=f"{name}, d = {told.d}, n = {told.n}, δ = {Fraction(told.delta)}", show_header=False, box=box.SIMPLE
-    )
-    table.add_row(
-        "blocks", f"{told.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {told.formula_blocks:,})"
-    )
-    for part, layers in built.proof.parts.items():
-        table.add_row(f"  {part_title(part)}", f"{len(layers):,}")
-    table.add_row("parameters", f"{told.parameters:,}")
-    table.add_row(
-        "positions",
-        "yes" if told.positions else "no" + ": sequences with two columns in a cell become 0" * (told.n > 1),
-    )
-    table.add_row(
-        "contextual", f"{'yes' if told.contextual else 'NO'}: the ids of all columns of the grid, {told.bits} bits"
-    )
-    tried, there = told.grid_tried, told.grid_sequences
+    found = built.certificate
+    tried, there = found.grid_tried, found.grid_sequences
     where = f"on all {there:,} sequences" if tried == there else f"on {tried:,} of {there:,} sequences"
-    table.add_row(
-        "on the grid", f"|g − f̄| ≤ {told.grid_error:.1e}, with hardmax {told.modified_grid_error:.1e}, {where}"
+    far, near, p = f"{found.distance:.4f} ± {found.distance_error:.4f}", f"{found.constant_distance:.4f}", found.p
+    positions = "yes" if found.positions else "no" + ": sequences with two columns in a cell become 0" * (found.n > 1)
+    contextual = "yes" if found.contextual else "NO"
+    print_facts(
+        f"{name}, d = {found.d}, n = {found.n}, δ = {Fraction(found.delta)}",
+        [
+            (
+                "blocks",
+                f"{found.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {found.formula_blocks:,})",
+            ),
+            *((f"  {part_title(part)}", f"{len(layers):,}") for part, layers in built.proof.parts.items()),
+            ("parameters", f"{found.parameters:,}"),
+            ("positions", positions),
+            ("contextual", f"{contextual}: the ids of all columns of the grid, {found.bits} bits"),
+            ("on the grid", f"|g − f̄| ≤ {found.grid_error:.1e}, with hardmax {found.modified_grid_error:.1e}, {where}"),
+            ("distance", f"d_{p:g}(f, g) = {far} on {samples:,} sequences"),
+            ("  of it", f"d_{p:g}(f, f̄) = {near}; the ramps add at most {found.tail:.1e}"),
+        ],
     )
-    table.add_row(
-        "distance", f"d_{told.p:g}(f, g) = {told.distance:.4f} ± {told.distance_error:.4f} on {samples:,} sequences"
-    )
-    table.add_row(
-        "  of it", f"d_{told.p:g}(f, f̄) = {told.constant_distance:.4f}; the ramps add at most {told.tail:.1e}"
-    )
-    out.print(table)
 
 
 def side(text: str) -> float:
@@ -126,4 +118,4 @@ def side(text: str) -> float:
     try:
         return float(Fraction(text))
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise InputError(f"δ is a number as 1/4 or 0.25, not {text!r}") from None
+        raise InputError("cli.delta", value=text) from None

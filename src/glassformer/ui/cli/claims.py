@@ -10,7 +10,8 @@ import typer
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.messages import Message
+from glassformer.ui.cli.terminal import AsJson, app, err, print_json, print_table, progress_bar
 from glassformer.wording import counted
 
 if TYPE_CHECKING:
@@ -71,18 +72,19 @@ def claims(
 def refuse(named: bool, quick: bool, every: bool, again: bool) -> None:
     """What does not go together."""
     if named + quick + every > 1:
-        raise InputError("give ids, or --quick, or --all; not several of them")
+        raise InputError("cli.ids_quick_or_all")
     if again and not every:
-        raise InputError("--again forgets all outcomes that --all keeps: give it with --all")
+        raise InputError("cli.again_without_all")
 
 
 def refuse_file(file: Path | None, option: str, listed: bool) -> None:
     """A file that could not be written, or that nothing would be written to, before anything is measured."""
     if file and listed:
-        raise InputError(f"{option} is for what was measured, and --list measures nothing: leave one of them out")
+        raise InputError("cli.nothing_measured", option=option)
     if file and (file.is_dir() or not file.parent.is_dir()):
-        why = "it is a folder" if file.is_dir() else f"there is no folder {file.parent}"
-        raise InputError(f"{file}: cannot be written: {why}")
+        missing = Message("cli.no_folder", folder=str(file.parent))
+        why = Message("cli.is_a_folder") if file.is_dir() else missing
+        raise InputError("common.cannot_write", path=str(file), why=why)
 
 
 def choose(ids: Sequence[str], quick: bool, every: bool) -> list[Claim]:
@@ -130,15 +132,10 @@ def page_of(outcomes: Sequence[Outcome]) -> str:
 
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:
     """Measured beside claimed."""
-    table = table_of("claim", "claimed", "measured", "holds", show_lines=True)
-    for outcome in outcomes:
-        table.add_row(outcome.id, outcome.claimed, outcome.measured, "yes" if outcome.holds else "NO")
-    out.print(table)
+    rows = ((each.id, each.claimed, each.measured, "yes" if each.holds else "NO") for each in outcomes)
+    print_table(("claim", "claimed", "measured", "holds"), rows, show_lines=True)
 
 
 def list_claims(chosen: Sequence[Claim]) -> None:
     """The ids and what they claim."""
-    table = table_of("claim", "claimed")
-    for claim in chosen:
-        table.add_row(claim.id, claim.claimed)
-    out.print(table)
+    print_table(("claim", "claimed"), ((claim.id, claim.claimed) for claim in chosen))

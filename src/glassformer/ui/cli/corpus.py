@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, table_of
+from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, print_table
 
 corpus = typer.Typer(no_args_is_help=True, help="Real text to learn from and to measure on.")
 app.add_typer(corpus, name="corpus")
@@ -43,9 +43,7 @@ def list_corpora(as_json: AsJson = False) -> None:
                 for name, source in fetching.SOURCES.items()
             }
         )
-    table = table_of("name", "what", "here", "sentences")
-    for name, source in fetching.SOURCES.items():
-        count = counts[name]
-        table.add_row(name, str(source.about), "no" if count is None else "yes", "" if count is None else f"{count:,}")
-    out.print(table)
+    here = {name: ("no", "") if count is None else ("yes", f"{count:,}") for name, count in counts.items()}
+    rows = ((name, source.about, *here[name]) for name, source in fetching.SOURCES.items())
+    print_table(("name", "what", "here", "sentences"), rows)
     return None

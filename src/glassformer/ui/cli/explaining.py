@@ -10,6 +10,7 @@ import typer
 from glassformer.atomic import write_atomically
 from glassformer.automata import machine
 from glassformer.errors import InputError
+from glassformer.messages import LANGUAGES
 from glassformer.ui.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar
 from glassformer.wording import counted
 
@@ -34,11 +35,11 @@ def explain(
     from glassformer.ui.explaining import explain as stages
     from glassformer.ui.web.page import report_page
 
-    if language not in ("en", "ko"):
-        raise InputError(f"the page speaks en and ko, not {language!r}")
+    if language not in LANGUAGES:
+        raise InputError("page.language", language=language)
     made, found = machine(spec), dict[str, Any]()
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: choose a folder")
+        raise InputError("cli.a_file", folder=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
 
     def write(unfinished: bool) -> None:
@@ -47,10 +48,10 @@ def explain(
 
     with progress_bar("explaining") as advance:
 
-        def tell(stage: str, done: int, of: int) -> None:
+        def show(stage: str, done: int, of: int) -> None:
             advance(int(1000 * (STAGES.index(stage) + done / of)), 1000 * len(STAGES), f": {stage}")
 
-        for known in stages(made, spec, folder, QUICK if quick else Scale(), tell):
+        for known in stages(made, spec, folder, QUICK if quick else Scale(), show):
             found |= known
             write(unfinished=True)
     write(unfinished=False)
@@ -84,8 +85,8 @@ def in_words(found: dict[str, Any]) -> list[str]:
         f"{verified['wrong']} of {verified['positions']:,} states wrong",
     ]
     if "trained" in found:
-        told = found["breaks"]["accuracy"]
-        tests = ", ".join(f"{name} {told['trained'][name]:.1%} / {told['built'][name]:.1%}" for name in told["built"])
+        trained, built = (found["breaks"]["accuracy"][who] for who in ("trained", "built"))
+        tests = ", ".join(f"{name} {trained[name]:.1%} / {built[name]:.1%}" for name in built)
         lines.append(f"trained, beside built: {tests}")
     else:
         lines.append("nothing was trained: every state has the same answer")
@@ -99,7 +100,7 @@ def serve(
     ] = Path("."),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is; 0: any that is free.")] = 8765,
 ) -> None:
-    """Serve the live page to this machine alone: choose a machine, type a word, step, silence heads, compare.
+    """Serve the live page to this machine alone: choose a machine, type a word, step, ablate heads, compare.
 
     What evolve, superposition and lineage left in the folder is drawn, and small functions are approximated. Notebooks
     have the same views: glassformer.ui.notebook.explore.
@@ -109,15 +110,13 @@ def serve(
     from glassformer.ui.web.server import serve as run
 
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}")
+        raise InputError("cli.no_folder", folder=str(folder))
     with socket.socket() as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             tried.bind(("127.0.0.1", port))
         except OSError as error:
-            raise InputError(
-                f"port {port} cannot be used: {error.strerror}; another one, --port N, may be free"
-            ) from None
+            raise InputError("cli.port", port=port, why=error.strerror) from None
         port = tried.getsockname()[1]
     err.print(f"http://127.0.0.1:{port}/ (Ctrl-C ends it)")
     run(folder, port)

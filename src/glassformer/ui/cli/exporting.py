@@ -65,7 +65,7 @@ def dataset(
 
     task = StateTracking(machine(spec), length, predict)
     if (letters := length * (words + held_out)) > MOST_LETTERS:
-        raise InputError(f"{letters:,} letters are too many to write at once; the limit is {MOST_LETTERS:,}")
+        raise InputError("cli.too_many_letters", letters=letters, limit=MOST_LETTERS)
     counts = {"train": words} | ({"test": held_out} if held_out else {})
     check_place(out_path, counts)
     drawn = {name: task.batch(np.random.default_rng([seed, i]), n) for i, (name, n) in enumerate(counts.items())}

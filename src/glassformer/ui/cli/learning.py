@@ -12,7 +12,18 @@ from rich.live import Live
 from rich.table import Table
 
 from glassformer.errors import InputError
-from glassformer.ui.cli.terminal import AsJson, Spec, app, err, leave, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import (
+    AsJson,
+    Spec,
+    app,
+    err,
+    leave,
+    out,
+    print_facts,
+    print_json,
+    progress_bar,
+    table_of,
+)
 from glassformer.wording import counted
 
 if TYPE_CHECKING:
@@ -30,7 +41,7 @@ def train(
         str, typer.Option(help="What is asked after every letter: state, output, start, boundary, first or top.")
     ] = "state",
     letters: Annotated[str | None, typer.Option(help="Probabilities of the letters, as in 0.9,0.1.")] = None,
-    reveal: Annotated[float, typer.Option(help="Part of the answers that are told in training.")] = 1.0,
+    reveal: Annotated[float, typer.Option(help="Share of the answers that training shows.")] = 1.0,
     scratchpad: Annotated[bool, typer.Option(help="Let the model write the states into the word.")] = False,
     ignore: Annotated[float, typer.Option(help="Of the flip-flop language: how much is to be ignored.")] = 0.8,
     kind: Annotated[
@@ -70,9 +81,9 @@ def train(
     from glassformer.training.trial import parts_of
 
     if resume and folder is None:
-        raise InputError("--resume needs the folder of the run: --out DIR")
+        raise InputError("cli.resume_without_folder")
     if resume and folder is not None and not (folder / "run.json").exists():
-        raise InputError(f"{folder} holds no run that could go on")
+        raise InputError("cli.nothing_to_resume", folder=str(folder))
     given = {"predict": predict, "reveal": reveal, "scratchpad": scratchpad, "ignore": ignore}
     usual = {"predict": "state", "reveal": 1.0, "scratchpad": False, "ignore": 0.8}
     usual_length = (4 if spec in ("recall", "fetch") else 12) if spec in TRANSDUCTIONS else 32
@@ -107,22 +118,19 @@ def train(
 
 def print_trained(spec: str, trained: Trained) -> None:
     """How a training went, as a table."""
-    table = table_of(title=spec, show_header=False)
-    table.add_row("accuracy", f"{trained.score.accuracy:.4f} of all answers on fresh words")
-    table.add_row("whole words", f"{trained.score.whole_words:.4f}")
-    for name, score in trained.tests.items():
-        table.add_row(name, f"{score.accuracy:.4f}")
-    table.add_row("loss", f"{trained.loss:.4f}")
-    table.add_row("steps", f"{trained.steps:,}")
-    table.add_row("tokens per second", f"{trained.tokens_per_second:,.0f}")
-    out.print(table)
+    facts = {"accuracy": f"{trained.score.accuracy:.4f} of all answers on fresh words"}
+    facts["whole words"] = f"{trained.score.whole_words:.4f}"
+    facts |= {name: f"{score.accuracy:.4f}" for name, score in trained.tests.items()}
+    facts |= {"loss": f"{trained.loss:.4f}", "steps": f"{trained.steps:,}"}
+    facts["tokens per second"] = f"{trained.tokens_per_second:,.0f}"
+    print_facts(spec, facts.items())
 
 
 def part_of(text: str) -> tuple[str, Any]:
     """A part of the model by its name; numbers and yes or no as they are meant."""
-    name, told, value = text.partition("=")
-    if not told:
-        raise InputError(f"a part of the model is NAME=VALUE, as in score=additive; not {text!r}")
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError("cli.part", text=text)
     if value in ("true", "false"):
         return name, value == "true"
     return name, int(value) if value.isdecimal() else value
@@ -133,11 +141,11 @@ def test_of(text: str) -> tuple[str, dict[str, Any]]:
     what, _, value = text.partition("=")
     reading: dict[str, Callable[[str], Any]] = {"length": int, "letters": probabilities, "ignore": float}
     if what not in reading:
-        raise InputError(f"a test is WHAT=VALUE, where WHAT is one of {', '.join(reading)}; not {text!r}")
+        raise InputError("cli.test", names=list(reading), text=text)
     try:
         return text, {what: reading[what](value)}
     except ValueError:
-        raise InputError(f"a test with another {what} needs a number for it, not {value!r}") from None
+        raise InputError("cli.test_number", what=what, value=value) from None
 
 
 def probabilities(text: str) -> list[float]:
@@ -145,7 +153,7 @@ def probabilities(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"probabilities are numbers with commas between them, as in 0.9,0.1; not {text!r}") from None
+        raise InputError("cli.probabilities", text=text) from None
 
 
 @app.command()
@@ -167,7 +175,7 @@ def sweep(
 
     on_cluster = cluster.asked_for(engine)
     if keep is not None and on_cluster:
-        raise InputError("--keep is for sweeps on this machine: the nodes of a cluster have folders of their own")
+        raise InputError("cli.keep_on_a_cluster")
     asked = read_sweep(file)
     kept = Store(store or file.with_suffix(".sqlite"))
     kept.add(asked.trials.items())
@@ -205,8 +213,8 @@ def running_table(rows: list[Row]) -> Table:
     running = [row for row in rows if row.status == "running"]
     done = sum(row.status == "done" for row in rows)
     failed = sum(row.status == "failed" for row in rows)
-    said = f"{done:,} of {counted(len(rows), 'trial')} done" + (f", {failed:,} failed" if failed else "")
-    return table_of_trials(running, varied(rows), said)
+    title = f"{done:,} of {counted(len(rows), 'trial')} done" + (f", {failed:,} failed" if failed else "")
+    return table_of_trials(running, varied(rows), title)
 
 
 def varied(rows: list[Row]) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import typer
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, print_table, progress_bar, table_of
 
 if TYPE_CHECKING:
     from glassformer.documents.lineage.results import Family, Skips, Translating
@@ -51,9 +51,9 @@ def lineage(
     if listed:
         return list_family(as_json)
     if quick and full:
-        raise InputError("--quick and --full ask for less and for more: choose one")
+        raise InputError("cli.quick_or_full")
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: choose a folder")
+        raise InputError("cli.a_file", folder=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     translation = None if quick or text == "none" else brought(text)
     scale = bench.QUICK if quick else bench.FULL if full else bench.LAPTOP
@@ -88,7 +88,7 @@ def lineage(
 
 
 def brought(text: str) -> Scale | None:
-    """What is to be translated; a corpus that cannot be brought is said, and the rest is done without."""
+    """What is to be translated; if a corpus cannot be fetched, a warning, and the rest is done without."""
     from glassformer.documents.lineage.translating import Scale, check
     from glassformer.training import fetching
 
@@ -130,15 +130,12 @@ def list_family(as_json: bool) -> None:
     if as_json:
         keys = ("name", "source", "formula", "part")
         return print_json([dict(zip(keys, row, strict=True)) for row in rows])
-    table = table_of("member", "source", "formula", "as a part of a model")
-    for row in rows:
-        table.add_row(*row)
-    out.print(table)
+    print_table(("mechanism", "source", "formula", "as a part of a model"), rows)
     return None
 
 
 def print_family(family: Family) -> None:
-    """A table for each task: the median of seeds, how far they are apart, and the step at which 99 % were right."""
+    """A table for each task: the median of seeds, their spread, and the step at which 99 % were right."""
     from glassformer.documents.lineage.results import BLOCK, RNN
 
     for host, task in dict.fromkeys((row.host, row.task) for row in family.rows):
@@ -146,7 +143,8 @@ def print_family(family: Family) -> None:
         tests = list(next(iter(rows.values())).tests)
         where = {RNN: "in a recurrent reader", BLOCK: "in the block of a Transformer"}[host]
         one_answer = all(row.whole == row.accuracy for row in rows.values())
-        columns = ("member", "right", "apart", *([] if one_answer else ["whole"]), *tests, "99 % at", "s")
+        whole_names = [] if one_answer else ["whole sequences"]
+        columns = ("mechanism", "accuracy", "spread of seeds", *whole_names, *tests, "steps to 99 %", "seconds")
         table = table_of(*columns, title=f"{task}, {where}")
         for name, row in rows.items():
             whole = [] if one_answer else [row.whole]
@@ -158,25 +156,22 @@ def print_family(family: Family) -> None:
 def print_skips(stacked: Skips) -> None:
     """Accuracy by depth, and the gradient of the first layer beside that of the last."""
     depths = list(next(iter(stacked.accuracies.values())))
-    table = table_of("skips", *(f"{depth} layers" for depth in depths), "gradient, first : last layer")
-    for kind, by_depth in stacked.accuracies.items():
-        first, *_, last = stacked.gradients[kind]
-        table.add_row(kind, *(f"{value:.3f}" for value in by_depth.values()), f"{first / max(last, 1e-30):.2g}")
-    out.print(table)
+    ends = {kind: (norms[0], max(norms[-1], 1e-30)) for kind, norms in stacked.gradients.items()}
+    rows = (
+        (kind, *(f"{value:.3f}" for value in by_depth.values()), f"{ends[kind][0] / ends[kind][1]:.2g}")
+        for kind, by_depth in stacked.accuracies.items()
+    )
+    print_table(("skips", *(f"{depth} layers" for depth in depths), "gradient, first : last layer"), rows)
 
 
 def print_translating(read: Translating) -> None:
-    """BLEU by length, and what was said of some sentences."""
+    """BLEU by length."""
     lengths = list(next(iter(read.bleu.values())))
-    table = table_of("BLEU", *(f"up to {most} tokens" for most in lengths))
-    for score, by_length in read.bleu.items():
-        table.add_row(score, *(f"{value:.1f}" for value in by_length.values()))
-    out.print(table)
+    rows = ((score, *(f"{value:.1f}" for value in by_length.values())) for score, by_length in read.bleu.items())
+    print_table(("BLEU", *(f"up to {most} tokens" for most in lengths)), rows)
 
 
 def print_verdicts(verdicts: list[Verdict]) -> None:
-    """The story, sentence by sentence."""
-    table = table_of("the story says", "here", "so?", show_lines=True)
-    for verdict in verdicts:
-        table.add_row(str(verdict.claim), str(verdict.seen), "yes" if verdict.holds else "no")
-    out.print(table)
+    """What was claimed, and what was seen here."""
+    rows = ((verdict.claim, verdict.seen, "yes" if verdict.holds else "no") for verdict in verdicts)
+    print_table(("claim", "here", "holds"), rows, show_lines=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from glassformer.algebra.limits import Limits
 from glassformer.atomic import write_atomically
@@ -16,7 +15,18 @@ from glassformer.automata import Machine, formats, machine
 from glassformer.automata.spec import signature
 from glassformer.automata.zoo import ZOO
 from glassformer.errors import InputError
-from glassformer.ui.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import (
+    AsJson,
+    Spec,
+    app,
+    err,
+    out,
+    print_facts,
+    print_json,
+    print_table,
+    progress_bar,
+    table_of,
+)
 from glassformer.wording import counted, visible
 
 if TYPE_CHECKING:
@@ -37,10 +47,8 @@ def zoo(
     ]
     if as_json:
         return print_json(rows)
-    table = table_of("machine", "states", "what it computes", title="The zoo (states for the parameters shown)")
-    for row in rows:
-        table.add_row(f"{row['name']}{row['parameters']}", str(row["states"]), str(row["about"]))
-    out.print(table)
+    named = ((f"{row['name']}{row['parameters']}", row["states"], row["about"]) for row in rows)
+    print_table(("machine", "states", "what it computes"), named, title="The zoo (states for the parameters shown)")
     return None
 
 
@@ -57,7 +65,7 @@ def convert(
 @app.command()
 def classify(
     spec: Spec,
-    length: Annotated[int, typer.Option(min=1, help="Length of words for which depths are told.")] = 128,
+    length: Annotated[int, typer.Option(min=1, help="Length of words for which depths are given.")] = 128,
     merge: Annotated[bool, typer.Option(help="Merge levels where that makes the cascade less deep.")] = True,
     drawing: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the cascade.")] = None,
     most_elements: Annotated[int, typer.Option(min=1, help="Most elements of the monoid.")] = Limits.elements,
@@ -85,45 +93,42 @@ def draw(found: Classification, spec: str, file: Path) -> None:
     from glassformer.ui.drawing.cascade import draw_cascade
 
     if found.cascade is None:
-        raise InputError(f"there is no cascade to draw: {'; '.join(map(str, found.notes))}")
+        raise InputError("cli.no_cascade", notes=found.notes)
     write_atomically(file, draw_cascade(found.cascade, spec).encode())
     err.print(f"wrote {file}")
 
 
 def show_classification(found: Classification, spec: str) -> None:
     """One table of facts, one of the cascade's levels."""
-    told = found.to_json()
-    table = Table(title=spec, show_header=False, box=box.SIMPLE)
-    fewer = told["minimal_states"] < told["states"]
-    minimal = f"; {told['minimal_states']:,} when minimal" if fewer else ""
-    table.add_row("states", f"{told['states']:,}{minimal}")
-    if found.monoid:
-        classes = ", ".join(f"{number:,} {kind}" for kind, number in told["green"].items())
-        size = counted(told["monoid_size"], "element")
-        table.add_row("monoid", f"{size}, {counted(told['idempotents'], 'idempotent')}; classes: {classes}")
-    groups = ", ".join(f"{number} × {name}" if number > 1 else name for name, number in found.groups().items())
-    if found.plain:
-        table.add_row("simple groups", groups or "none")
-    for name in ("aperiodic", "quasi_aperiodic", "solvable"):
-        table.add_row(name.replace("_", "-"), {True: "yes", False: "no", None: "not decided"}[told[name]])
-    if told["complexity"]:
-        table.add_row("class", told["complexity"])
-        table.add_row("because", told["theorem"])
-        table.add_row("assuming", told["assumes"])
-    for method, layers in told["depth"].items():
-        if layers is None:
-            doubled = found.layers.get(method)
-            said = (
-                f"none of constant depth; {doubled} with doubling for what is not solvable" if doubled else "not known"
-            )
-        else:
-            said = f"{counted(layers, 'layer')} for words of {counted(found.length, 'letter')}"
-        table.add_row(f"depth by {method}", said)
-    for note in found.notes:
-        table.add_row("note", str(note))
-    out.print(table)
+    print_facts(spec, facts_of(found))
     if found.components():
         show_cascade(found)
+
+
+def facts_of(found: Classification) -> Iterator[tuple[str, object]]:
+    """What is known, line by line."""
+    values = found.to_json()
+    fewer = values["minimal_states"] < values["states"]
+    yield "states", f"{values['states']:,}" + (f"; {values['minimal_states']:,} when minimal" if fewer else "")
+    if found.monoid:
+        classes = ", ".join(f"{number:,} {kind}" for kind, number in values["green"].items())
+        size = counted(values["monoid_size"], "element")
+        yield "monoid", f"{size}, {counted(values['idempotents'], 'idempotent')}; classes: {classes}"
+    if found.plain:
+        groups = (f"{number} × {name}" if number > 1 else name for name, number in found.groups().items())
+        yield "simple groups", ", ".join(groups) or "none"
+    for name in ("aperiodic", "quasi_aperiodic", "solvable"):
+        yield name.replace("_", "-"), {True: "yes", False: "no", None: "not decided"}[values[name]]
+    if values["complexity"]:
+        yield from (("class", values["complexity"]), ("because", values["theorem"]), ("assuming", values["assumes"]))
+    for method, layers in values["depth"].items():
+        doubled = found.layers.get(method)
+        unknown = (
+            f"none of constant depth; {doubled} with doubling for what is not solvable" if doubled else "not known"
+        )
+        known = f"{counted(layers or 0, 'layer')} for words of {counted(found.length, 'letter')}"
+        yield f"depth by {method}", unknown if layers is None else known
+    yield from (("note", note) for note in found.notes)
 
 
 def show_cascade(found: Classification) -> None:
@@ -131,12 +136,20 @@ def show_cascade(found: Classification) -> None:
     levels = counted(found.plain.decomposition.levels if found.plain else 0, "level")
     merged = len(found.cascade.levels) if found.cascade and found.cascade is not found.plain else None
     title = f"The cascade: {levels}" + (f", of which {merged} are left when merged" if merged else "")
-    table = table_of("level", "group", "order", "tiles", "abelian layers", "simple factors", "alike", title=title)
-    for level, component, number in found.components():
-        group = component.group
-        layers, factors = ", ".join(group.layers) or "–", ", ".join(group.simple_factors) or "none: a memory"
-        table.add_row(str(level), group.name, f"{group.order:,}", str(component.points), layers, factors, str(number))
-    out.print(table)
+    rows = (
+        (
+            level,
+            group.name,
+            f"{group.order:,}",
+            component.points,
+            ", ".join(group.layers) or "–",
+            ", ".join(group.simple_factors) or "none: a memory",
+            number,
+        )
+        for level, component, number in found.components()
+        for group in [component.group]
+    )
+    print_table(("level", "group", "order", "tiles", "abelian layers", "simple factors", "count"), rows, title=title)
 
 
 def show_machine(shown: Machine, as_json: bool) -> None:

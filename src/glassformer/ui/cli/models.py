@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +11,25 @@ from rich import box
 
 from glassformer.automata import machine
 from glassformer.messages import Message
-from glassformer.ui.cli.terminal import AsJson, Folder, Spec, app, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import (
+    AsJson,
+    Folder,
+    Spec,
+    app,
+    err,
+    out,
+    print_facts,
+    print_json,
+    print_table,
+    progress_bar,
+)
 from glassformer.wording import counted, visible
 
 if TYPE_CHECKING:
     from glassformer.compiler.built import Built
+    from glassformer.compiler.certificate import Certificate
+    from glassformer.compiler.description import Description
+    from glassformer.operations.stream import Register
 
 
 @app.command()
@@ -34,27 +49,31 @@ def compile(
     built = build(machine(spec), length, method, dtype)
     if folder is not None:
         built.save(folder)
-    promised = built.certificate
+    certificate = built.certificate
     if as_json:
-        return print_json(promised.summary())
-    table = table_of(title=spec, show_header=False, box=box.SIMPLE)
-    for name in ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"):
-        value = getattr(promised, name)
-        grows = f" ({promised.grows[name]})" if name in promised.grows else ""
-        table.add_row(name.replace("_", " "), f"{value:,}{grows}" if isinstance(value, int) else str(value))
-    for name, message in promised.margins.summary().items():
-        table.add_row(str(Message(f"margins.{name}_name")), str(message))
-    out.print(table)
+        return print_json(certificate.summary())
+    print_facts(spec, facts_of(certificate))
     if folder is None:
         err.print("not saved: give --out DIR to keep the model")
     return None
+
+
+def facts_of(certificate: Certificate) -> Iterator[tuple[str, object]]:
+    """What a model promises, with what its sizes grow with, and its margins."""
+    for name in ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"):
+        value = getattr(certificate, name)
+        grows = f" ({certificate.grows[name]})" if name in certificate.grows else ""
+        yield name.replace("_", " "), f"{value:,}{grows}" if isinstance(value, int) else value
+    yield from ((str(Message(f"margins.{name}_name")), m) for name, m in certificate.margins.summary().items())
 
 
 @app.command()
 def verify(
     folder: Folder,
     words: Annotated[int, typer.Option(min=1, help="Words to try when there are too many to try all.")] = 200,
-    length: Annotated[int | None, typer.Option(min=1, help="Length of the words; default: the promised one.")] = None,
+    length: Annotated[
+        int | None, typer.Option(min=1, help="Length of the words; default: the certificate one.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random words.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -83,7 +102,7 @@ def run(
         str,
         typer.Argument(
             metavar="WORD",
-            help="Letters, with blanks between them if a letter has several signs. Write -- before a word that starts "
+            help="Letters, with blanks between them if one has several characters. Write -- before a word that starts "
             "with a dash.",
         ),
     ],
@@ -94,12 +113,10 @@ def run(
     states, outputs = built.run(word)
     if as_json:
         return print_json({"states": states, "outputs": outputs})
-    table = table_of("position", "letter", "state", "output")
-    first = built.machine.start
-    table.add_row("start", "", visible(built.machine.states[first]), visible(str(built.machine.outputs[first])))
-    for position, row in enumerate(zip(built.machine.split(word), states, outputs, strict=True), start=1):
-        table.add_row(str(position), *(visible(str(part)) for part in row))
-    out.print(table)
+    first, letters = built.machine.start, built.machine.split(word)
+    rows = [("start", "", built.machine.states[first], built.machine.outputs[first])]
+    rows += [(str(i), *row) for i, row in enumerate(zip(letters, states, outputs, strict=True), start=1)]
+    print_table(("position", "letter", "state", "output"), ([visible(str(part)) for part in row] for row in rows))
     return None
 
 
@@ -109,33 +126,40 @@ def show(folder: Folder, as_json: AsJson = False) -> None:
     from glassformer.compiler.description import describe
 
     built = open_model(folder)
-    promised, told = built.certificate, describe(built.model, built.certificate)
+    certificate, described = built.certificate, describe(built.model, built.certificate)
     if as_json:
-        return print_json(told.to_json())
+        return print_json(described.to_json())
     print(
-        f"{promised.theorem}\n"
-        f"Exact for every word of up to {counted(promised.exact_length, 'letter')}, in {promised.dtype}\n"
-        f"{counted(promised.layers, 'layer')}, {counted(promised.heads, 'head')}, width {promised.width}, "
-        f"{counted(promised.mlp, 'MLP unit')}, {counted(promised.parameters, 'parameter')}"
+        f"{certificate.theorem}\n"
+        f"Exact for every word of up to {counted(certificate.exact_length, 'letter')}, in {certificate.dtype}\n"
+        f"{counted(certificate.layers, 'layer')}, {counted(certificate.heads, 'head')}, width {certificate.width}, "
+        f"{counted(certificate.mlp, 'MLP unit')}, {counted(certificate.parameters, 'parameter')}"
     )
-    registers = table_of("register", "columns", "holds", title="The residual stream", box=box.SIMPLE)
-    for register in promised.registers:
-        first, last = register.start, register.start + register.size - 1
-        registers.add_row(register.name, f"{first} – {last}" if last > first else f"{first}", str(register.about))
-    out.print(registers)
-    table = table_of("layer", "part", "what it does", "reads", "writes", title="The layers", box=box.SIMPLE)
-    table.add_row("", "tokens", str(promised.tokens), "", ", ".join(told.tokens_write))
-    table.add_row("", "positions", "where we are", "", ", ".join(told.positions_write))
-    for i, layer in enumerate(told.layers):
+    registers = map(register_row, certificate.registers)
+    print_table(("register", "columns", "holds"), registers, title="The residual stream", box=box.SIMPLE)
+    parts = part_rows(certificate, described)
+    print_table(("layer", "part", "what it does", "reads", "writes"), parts, title="The layers", box=box.SIMPLE)
+    return None
+
+
+def register_row(register: Register) -> tuple[object, ...]:
+    """Its name, its columns, and what it holds."""
+    first, last = register.start, register.start + register.size - 1
+    return register.name, f"{first} – {last}" if last > first else first, register.about
+
+
+def part_rows(certificate: Certificate, described: Description) -> Iterator[tuple[object, ...]]:
+    """Tokens, positions, every head and MLP, and the answer."""
+    yield "", "tokens", certificate.tokens, "", ", ".join(described.tokens_write)
+    yield "", "positions", "where we are", "", ", ".join(described.positions_write)
+    for i, layer in enumerate(described.layers):
         for h, head in enumerate(layer.heads):
             does = f"{head.operation.title}: match {', '.join(head.query)} with {', '.join(head.key)}"
-            table.add_row(str(i), f"head {h}", does, ", ".join(head.value), ", ".join(head.writes))
-        if layer.mlp:
-            mlp, does = layer.mlp, "; ".join(map(str, layer.mlp.does))
-            table.add_row("", "MLP", f"{does} ({mlp.units} units)", ", ".join(mlp.reads), ", ".join(mlp.writes))
-    table.add_row("", "answer", str(promised.answer), ", ".join(told.answer_reads), "")
-    out.print(table)
-    return None
+            yield i, f"head {h}", does, ", ".join(head.value), ", ".join(head.writes)
+        if mlp := layer.mlp:
+            does = f"{'; '.join(map(str, mlp.does))} ({mlp.units} units)"
+            yield "", "MLP", does, ", ".join(mlp.reads), ", ".join(mlp.writes)
+    yield "", "answer", certificate.answer, ", ".join(described.answer_reads), ""
 
 
 def open_model(folder: Path) -> Built:

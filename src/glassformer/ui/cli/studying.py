@@ -10,7 +10,8 @@ from rich import box
 
 from glassformer.atomic import write_atomically
 from glassformer.ui.cli.learning import live_table
-from glassformer.ui.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.lineage import print_verdicts
+from glassformer.ui.cli.terminal import AsJson, Spec, app, err, print_json, print_table, progress_bar
 
 
 @app.command()
@@ -50,14 +51,9 @@ def evolve(
     write_atomically(folder / "evolution.svg", draw(found).encode())
     if as_json:
         return print_json(everything)
-    table = table_of("model", "right", "a guess", "tokens per second")
-    for name, each in learned.items():
-        table.add_row(name, f"{each.accuracy:.3f}", f"{each.guess:.3f}", f"{each.tokens_per_second:,.0f}")
-    out.print(table)
-    table = table_of("claim", "here", "holds", show_lines=True)
-    for verdict in concluded:
-        table.add_row(str(verdict.claim), str(verdict.seen), "yes" if verdict.holds else "no")
-    out.print(table)
+    numbers = ((n, f"{m.accuracy:.3f}", f"{m.guess:.3f}", f"{m.tokens_per_second:,.0f}") for n, m in learned.items())
+    print_table(("model", "accuracy", "majority baseline", "tokens per second"), numbers)
+    print_verdicts(concluded)
     err.print(f"wrote {folder / 'evolution.svg'}")
     return None
 
@@ -77,7 +73,7 @@ def brittleness(
     folder: Out = Path("brittleness"),
     as_json: AsJson = False,
 ) -> None:
-    """Train models on letters that are alike, and test them on other mixes and longer words, beside a built one."""
+    """Train models on letters drawn uniformly, and test them on other mixes and longer words, beside a built one."""
     from glassformer.documents.shortcuts.brittleness import brittleness as measure
     from glassformer.training.cluster import cores
 
@@ -89,10 +85,8 @@ def brittleness(
     letters = [f"p={p:g}" for p in next(iter(found.by_letter.values()))]
     longer = [f"T={n}" for n in next(iter(found.by_length.values()))]
     title = f"Accuracy of {spec}, by the probability p of its last letter and by the length T of words"
-    table = table_of("model", *letters, *longer, title=title, box=box.SIMPLE, padding=(0, 1, 0, 0))
-    for name in found.by_letter:
-        scores = [*found.by_letter[name].values(), *found.by_length[name].values()]
-        table.add_row(name, *(f"{score:.3f}" for score in scores))
-    out.print(table)
+    scores = {name: [*by.values(), *found.by_length[name].values()] for name, by in found.by_letter.items()}
+    rows = ((name, *(f"{score:.3f}" for score in row)) for name, row in scores.items())
+    print_table(("model", *letters, *longer), rows, title=title, box=box.SIMPLE, padding=(0, 1, 0, 0))
     err.print(f"wrote {folder / 'brittleness.svg'}")
     return None

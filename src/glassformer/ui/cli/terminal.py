@@ -6,12 +6,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Protocol
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
@@ -89,13 +90,26 @@ def table_of(*columns: str, **style: Any) -> Table:
     return Table(*(Column(header, overflow="fold") for header in columns), **style)
 
 
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], **style: Any) -> None:
+    """A table on standard output."""
+    table = table_of(*columns, **style)
+    for row in rows:
+        table.add_row(*map(str, row))
+    out.print(table)
+
+
+def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
+    """Names with their values, one below the other."""
+    print_table((), facts, title=title, show_header=False, box=box.SIMPLE)
+
+
 def print_json(value: Any) -> None:
     """One JSON value on standard output."""
     print(json.dumps(value, ensure_ascii=False))
 
 
 class Advance(Protocol):
-    """Tells a bar how far things are, and if need be some words about it."""
+    """Moves a bar, and writes some words beside it."""
 
     def __call__(self, done: int, total: int, words: str = "") -> None:
         """So many of so many."""
@@ -112,12 +126,12 @@ def progress_bar(what: str) -> Iterator[Advance]:
                 task, completed=done, total=total, description=what + words
             )
         return
-    said = time.monotonic()
+    printed = time.monotonic()
 
-    def say(done: int, total: int, words: str = "") -> None:
-        nonlocal said
-        if time.monotonic() > said + 10:
-            said = time.monotonic()
+    def show(done: int, total: int, words: str = "") -> None:
+        nonlocal printed
+        if time.monotonic() > printed + 10:
+            printed = time.monotonic()
             err.print(f"{what}{words}: {done:,} of {total:,}")
 
-    yield say
+    yield show

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.atomic import write_atomically
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from glassformer.documents.inside.facts import FactStudy, Stored
@@ -47,7 +47,7 @@ def facts(
         with progress_bar("learning") as advance:
             model = learn(world, seed=seed, tell=advance)
     known = {NAMES: world.names, SENTENCES: [f"start {world.prompt(fact)}" for fact in range(world.count)]}
-    files.save(folder / "model", model, {name: files.to_json(list(told)) for name, told in known.items()})
+    files.save(folder / "model", model, {name: files.to_json(list(texts)) for name, texts in known.items()})
     with progress_bar("tracing and editing") as advance:
         found = looking.study(model, world, edits, seed=seed, progress=advance)
     stored = looking.capacity(world, seed=seed) if capacity else []
@@ -79,32 +79,34 @@ def traced_map(found: FactStudy) -> str:
 
 def print_places(found: FactStudy) -> None:
     """Tracing and editing side by side, and who makes the answers."""
-    table = table_of("layer", "MLP at", "traced", "edit works", "others kept", "same subject kept")
-    for place in found.places:
-        tried = (place.efficacy, place.others_kept, place.same_subject_kept)
-        numbers = ("" if value is None else f"{value:.3f}" for value in tried)
-        table.add_row(str(place.layer), place.position, f"{round(place.traced, 3) + 0.0:.3f}", *numbers)
-    out.print(table)
+    columns = ("layer", "MLP at", "traced", "edit works", "others kept", "same subject kept")
+    tried = [(each.efficacy, each.others_kept, each.same_subject_kept) for each in found.places]
+    rows = (
+        (
+            each.layer,
+            each.position,
+            f"{round(each.traced, 3) + 0.0:.3f}",
+            *("" if v is None else f"{v:.3f}" for v in edit),
+        )
+        for each, edit in zip(found.places, tried, strict=True)
+    )
+    print_table(columns, rows)
     most = sorted(found.attribution.items(), key=lambda part: -part[1])[:3]
     made = ", ".join(f"{name} {share:.2f}" for name, share in most)
     out.print(
         f"{found.facts:,} facts, all of them known, in {found.parameters:,} parameters; "
         f"answers' logits are made by: {made}"
     )
-    out.print(f"the ten units that add most in the last MLP tell {found.memory:.2f} of the answers alone")
+    out.print(f"the ten units that add most in the last MLP give {found.memory:.2f} of the answers alone")
 
 
 def print_capacity(stored: list[Stored], bits: float) -> None:
     """What models of several widths hold of the world."""
-    table = table_of("width", "parameters", "bits known", "bits per parameter")
-    for each in stored:
-        table.add_row(
-            str(each.width),
-            f"{each.parameters:,}",
-            f"{each.bits:,.0f} of {bits:,.0f}",
-            f"{each.bits_per_parameter:.2f}",
-        )
-    out.print(table)
+    rows = (
+        (each.width, f"{each.parameters:,}", f"{each.bits:,.0f} of {bits:,.0f}", f"{each.bits_per_parameter:.2f}")
+        for each in stored
+    )
+    print_table(("width", "parameters", "bits known", "bits per parameter"), rows)
 
 
 @app.command()
@@ -132,14 +134,10 @@ def superposition(
     if as_json:
         return print_json(found.to_json())
     out.print(f"5 features in 2 dimensions, one sample in 10: {found.pentagons:.0%} of the toys are regular pentagons")
-    table = table_of("shape, part of a dimension", "most of the features that have it, at one sparsity")
-    for name, part in found.plateaus.items():
-        table.add_row(name, f"{part:.2f}")
-    out.print(table)
-    table = table_of("dictionary", "explained", "active", "mean max cosine", "recovered")
-    for each in found.dictionaries:
-        numbers = (each.explained, each.active, each.mean_max_cosine, each.recovered)
-        table.add_row(each.kind, *(f"{number:.3f}" for number in numbers))
-    out.print(table)
+    geometries = ((name, f"{part:.2f}") for name, part in found.plateaus.items())
+    print_table(("geometry, dimensionality", "largest share of features with it, at one sparsity"), geometries)
+    rows = [(d.kind, d.explained, d.active, d.mean_max_cosine, d.recovered) for d in found.dictionaries]
+    numbers = ((kind, *(f"{value:.3f}" for value in values)) for kind, *values in rows)
+    print_table(("dictionary", "variance explained", "active features", "mean max cosine", "recovered"), numbers)
     err.print(f"wrote {folder / 'superposition.svg'}")
     return None

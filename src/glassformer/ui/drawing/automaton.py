@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from glassformer.automata import Machine, Semiautomaton
+from glassformer.messages import Message
 
 MOST_STATES: Final = 24
 """That are drawn; more are a table."""
@@ -113,7 +114,7 @@ def draw_machine(machine: Semiautomaton) -> str | None:
             marks.append(f'<circle cx="{x}" cy="{y}" r="{RADIUS - 4:g}" fill="none" {edge}/>')
         marks.append(_text(x, y, found.names[q], machine.states[q], 12 if len(found.names[q]) <= 4 else 10))
     marks += [_text(arrow.x, arrow.y, arrow.label, " ".join(arrow.letters), 12) for arrow in found.arrows]
-    title = f"Automaton with {len(machine.states)} states"
+    title = Message("drawing.automaton", states=len(machine.states))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {found.size} {found.size}" width="{found.size}" '
         f'role="img" aria-label="{title}" style="max-width:100%;height:auto" font-family="sans-serif" '
@@ -122,8 +123,8 @@ def draw_machine(machine: Semiautomaton) -> str | None:
 
 
 def _text(x: float, y: float, words: str, whole: str, size: int) -> str:
-    said = f"<title>{escape(whole)}</title>" if words != whole else ""
-    return f'<text x="{x}" y="{_round(y + 4)}" font-size="{size}" text-anchor="middle">{escape(words)}{said}</text>'
+    hint = f"<title>{escape(whole)}</title>" if words != whole else ""
+    return f'<text x="{x}" y="{_round(y + 4)}" font-size="{size}" text-anchor="middle">{escape(words)}{hint}</text>'
 
 
 def _ranks(machine: Semiautomaton, start: int) -> list[int]:
@@ -160,8 +161,8 @@ def _way(source: int, target: int, places: Sequence[Point], bends: Sequence[floa
     best, widest = None, -1.0
     for factor in bends:
         curve = _bend(places[source], places[target], factor)
-        apart = _along(curve, np.linspace(0, 1, 25))[:, None] - others[None]
-        room = float(np.hypot(apart[..., 0], apart[..., 1]).min(initial=np.inf))
+        offsets = _along(curve, np.linspace(0, 1, 25))[:, None] - others[None]
+        room = float(np.hypot(offsets[..., 0], offsets[..., 1]).min(initial=np.inf))
         if room > RADIUS + 5:
             return curve
         if room > widest:

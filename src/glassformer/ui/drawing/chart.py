@@ -1,17 +1,18 @@
-"""Line charts, two or three in a row, as SVG text. Lines above are thinner, so that none hides another."""
+"""Line charts, two or three in a row, as SVG text. Each line has its colour and its dashes, so that none is hidden."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from glassformer.ui.drawing import svg
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
+DASHES: Final = ("", "8 5", "2 4", "10 4 2 4", "5 5", "14 5", "1 5")
 WIDTH, HEIGHT, LEFT, TOP, GAP, BOTTOM = 300.0, 220.0, 60.0, 64.0, 70.0, 50.0
-LEGEND: Final = 20.0
+LEGEND, LEGEND_WIDTH = 20.0, 230.0
 MOST_TICKS: Final = 12
 
 
@@ -35,7 +36,6 @@ def draw_charts(panels: Sequence[Panel], title: str, up: str, low: float = 0.0, 
     """All panels, with one legend if they have the same lines, and one below each otherwise."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     shared = len(panels) > 1 and all(set(panel.lines) == set(names) for panel in panels)
-    colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
     below = 0.0 if shared else LEGEND * max(len(panel.lines) for panel in panels)
     in_a_row = 2 if len(panels) == 4 else 3
     row_height = HEIGHT + BOTTOM + 40 + below
@@ -43,29 +43,37 @@ def draw_charts(panels: Sequence[Panel], title: str, up: str, low: float = 0.0, 
     for i, panel in enumerate(panels):
         row, column = divmod(i, in_a_row)
         left, top = LEFT + column * (WIDTH + GAP), TOP + row * row_height
-        own = colour if shared else dict(zip(panel.lines, COLOURS * len(panel.lines), strict=False))
-        between = panel.between or (low, high)
-        marks += _panel(panel, (left, top), own, "" if column and shared else up, *between)
+        own = names if shared else list(panel.lines)
+        marks += _panel(panel, (left, top), own, "" if column and shared else up, *(panel.between or (low, high)))
         if not shared:
             marks += _legend(own, left, top + HEIGHT + BOTTOM + 14, 1)
     height = TOP + ((len(panels) - 1) // in_a_row + 1) * row_height
     if shared:
-        marks += _legend(colour, LEFT, height - 16, 3)
+        marks += _legend(names, LEFT, height - 16, 3)
         height += LEGEND * ((len(names) + 2) // 3)
     width = LEFT + min(len(panels), in_a_row) * (WIDTH + GAP)
-    return svg.page(max(width, LEFT + 700 * shared, LEFT + svg.title_width(title)), height, marks, title)
+    legend = LEFT + 3 * _legend_width(names) if shared else 0.0
+    return svg.page(max(width, legend, LEFT + svg.title_width(title)), height, marks, title)
 
 
-def _legend(colour: Mapping[str, str], left: float, top: float, across: int) -> list[str]:
+def _legend(names: Sequence[str], left: float, top: float, across: int) -> list[str]:
     marks = []
-    for i, (name, shade) in enumerate(colour.items()):
-        x, y = left + (i % across) * 230, top + (i // across) * LEGEND
-        marks += [svg.line([(x, y - 4), (x + 22, y - 4)], shade, 4), svg.text(x + 30, y, name, 12)]
+    for i, name in enumerate(names):
+        x, y = left + (i % across) * _legend_width(names), top + (i // across) * LEGEND
+        marks += [_line(i, [(x, y - 4), (x + 28, y - 4)]), svg.text(x + 36, y, name, 12)]
     return marks
 
 
+def _legend_width(names: Sequence[str]) -> float:
+    return max(LEGEND_WIDTH, *(svg.width_of(name, 12) + 50 for name in names))
+
+
+def _line(number: int, points: Iterable[tuple[float, float]], width: float = 2) -> str:
+    return svg.line(points, COLOURS[number % len(COLOURS)], width, DASHES[number % len(DASHES)])
+
+
 def _panel(
-    panel: Panel, corner: tuple[float, float], colour: Mapping[str, str], up: str, low: float, high: float
+    panel: Panel, corner: tuple[float, float], names: Sequence[str], up: str, low: float, high: float
 ) -> list[str]:
     left, top = corner
     xs = sorted({x for points in panel.lines.values() for x, _ in points})
@@ -78,7 +86,7 @@ def _panel(
         across = left + (at.get(x, x) - at[xs[0]]) / span * WIDTH
         return across, top + HEIGHT - (upward(min(max(y, low), high)) - lowest) / tallest * HEIGHT
 
-    marks, lines = [svg.text(left, top - 12, panel.title, 13)], list[str]()
+    marks = [svg.text(left, top - 12, panel.title, 13)]
     for value in _ticks(low, high, panel.logarithmic):
         _, y = place(xs[0], value)
         marks += [svg.line([(left, y), (left + WIDTH, y)], svg.PALE, 1)]
@@ -91,12 +99,11 @@ def _panel(
     marks.append(svg.text(left + WIDTH / 2, top + HEIGHT + 38, panel.across, 12, "middle"))
     if up:
         marks.append(svg.text(left - 8, top - 12, up, 11, "end", svg.GREY))
-    for above, (name, points) in enumerate(reversed(list(panel.lines.items())), start=1):
-        placed = [place(x, y) for x, y in sorted(points)]
+    for name, points in panel.lines.items():
+        number = names.index(name)
         for x, least, most in (panel.bars or {}).get(name, ()):
-            lines.append(svg.line([place(x, least), place(x, most)], colour[name], 1.2))
-        lines.append(svg.line(placed, colour[name], 1.4 * above + 0.4))
-    marks += reversed(lines)
+            marks.append(svg.line([place(x, least), place(x, most)], COLOURS[number % len(COLOURS)], 1.2))
+        marks.append(_line(number, [place(x, y) for x, y in sorted(points)]))
     return marks
 
 

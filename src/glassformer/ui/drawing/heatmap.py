@@ -31,7 +31,7 @@ def draw_heatmap(
     """Values with the names of rows and columns; None is a dash.
 
     Colours are full at the largest value. Where two drawings are to be compared, they are full at `full`, 1 for parts
-    of a whole, or at the largest value if that is more, and a bar below tells the colours.
+    of a whole, or at the largest value if that is more, and a bar below is their scale.
     """
     least = min((value for row in values for value in row if value is not None), default=0.0)
     largest = max([full, *(abs(value) for row in values for value in row if value is not None)]) or 1.0
@@ -73,7 +73,7 @@ def scale(x: float, y: float, low: float, high: float) -> list[str]:
 
 
 def number(value: float) -> str:
-    """Two digits behind the point, and no more signs than are needed."""
+    """Two digits behind the point, and no more characters than are needed."""
     shown = f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
     return "0" if float(shown) == 0 else shown
 

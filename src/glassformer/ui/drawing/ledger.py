@@ -65,7 +65,7 @@ tr:target {{ outline: 2px solid currentColor; outline-offset: 2px; }}
 
 
 def draw_ledger(rows: Sequence[Row], titles: Mapping[str, str], note: str = "") -> str:
-    """The whole page; titles are those of the documents, and the note says what the reader should know of the run."""
+    """The whole page; titles are those of the documents, and the note is about the run."""
     documents: dict[str, list[Row]] = {}
     for row in rows:
         documents.setdefault(row.document, []).append(row)
@@ -80,9 +80,9 @@ def draw_ledger(rows: Sequence[Row], titles: Mapping[str, str], note: str = "") 
 
 def _head(rows: Sequence[Row], note: str) -> str:
     refuted = [f'<a href="#{escape(row.id)}">{escape(row.id)}</a>' for row in rows if not row.holds]
-    said = f"<p>{_sign(False)} {', '.join(refuted)}</p>\n" if refuted else ""
-    told = f'<p class="faint">{escape(note)}</p>\n' if note else ""
-    return f'<h1>Ledger of claims</h1>\n<p class="count">{_count(rows)}</p>\n{said}{told}'
+    failing = f"<p>{_sign(False)} {', '.join(refuted)}</p>\n" if refuted else ""
+    remark = f'<p class="faint">{escape(note)}</p>\n' if note else ""
+    return f'<h1>Ledger of claims</h1>\n<p class="count">{_count(rows)}</p>\n{failing}{remark}'
 
 
 def _section(document: str, title: str, rows: Sequence[Row]) -> str:
@@ -104,7 +104,7 @@ def _line(row: Row) -> str:
 
 
 def _sign(holds: bool) -> str:
-    """Colour, a sign and a word: each says it alone."""
+    """By colour, mark and word: each is enough alone."""
     return '<span class="yes">✓ holds</span>' if holds else '<span class="no">✗ does not hold</span>'
 
 

@@ -1,4 +1,4 @@
-"""Superposition in two pictures: what part of a dimension every feature has, and what becomes of a second feature."""
+"""Superposition in two pictures: the dimensionality of every feature, and whether a second feature is represented."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from typing import Final
 from glassformer.ui.drawing import svg
 
 LEFT, TOP, WIDTH, HEIGHT, GAP = 70.0, 90.0, 480.0, 360.0, 110.0
-SHADES: Final = {"left out": "#e8eef4", "shared": "#d55e00", "alone": "#0072b2"}
+PHASES: Final = {
+    "left out": ("not represented", svg.PALE),
+    "shared": ("in superposition", svg.ORANGE),
+    "alone": ("dedicated dimension", svg.BLUE),
+}
+"""The name of each phase for a person, and its colour."""
 MOST: Final = 1.05
 
 
@@ -21,7 +26,7 @@ def draw_superposition(
     importances: Sequence[float],
     rarities: Sequence[float],
 ) -> str:
-    """Dots are (1/(1 − S), parts of a dimension); phases are rows by importance, columns by 1/(1 − S)."""
+    """Dots are (1/(1 − S), dimensionalities of features); phases are rows by importance, columns by 1/(1 − S)."""
     marks = [svg.text(20, 30, "Superposition: more features than dimensions", 16, bold=True)]
     marks += _dots(dots, shapes) + _plane(phases, importances, rarities)
     return svg.page(LEFT + 2 * WIDTH + GAP + 40, TOP + HEIGHT + 100, marks, "Superposition")
@@ -34,7 +39,7 @@ def _across(rarity: float, left: float, most: float) -> float:
 def _dots(dots: Sequence[tuple[float, Sequence[float]]], shapes: Mapping[str, float]) -> list[str]:
     most = max(rarity for rarity, _ in dots)
     marks = [svg.text(LEFT, TOP - 26, "100 features in 10 dimensions: each dot is a feature", 13)]
-    marks.append(svg.text(LEFT - 8, TOP - 10, "part of a dimension", 11, colour=svg.GREY))
+    marks.append(svg.text(LEFT - 8, TOP - 10, "dimensionality", 11, colour=svg.GREY))
     for name, share in shapes.items():
         y = TOP + HEIGHT * (1 - share / MOST)
         marks.append(svg.line([(LEFT, y), (LEFT + WIDTH, y)], svg.PALE, 1.5))
@@ -64,18 +69,18 @@ def _axis(left: float, most: float) -> list[str]:
 def _plane(phases: Sequence[Sequence[str]], importances: Sequence[float], rarities: Sequence[float]) -> list[str]:
     left = LEFT + WIDTH + GAP
     high, wide = HEIGHT / len(phases), WIDTH / len(rarities)
-    marks = [svg.text(left, TOP - 26, "Two features in one dimension: what becomes of the second?", 13)]
+    marks = [svg.text(left, TOP - 26, "Two features in one dimension: is the second represented?", 13)]
     marks.append(svg.text(left - 8, TOP - 10, "its importance", 11, colour=svg.GREY))
     for i, row in enumerate(phases):
         marks += [
-            svg.box(left + j * wide, TOP + i * high, wide + 0.5, high + 0.5, SHADES[phase])
+            svg.box(left + j * wide, TOP + i * high, wide + 0.5, high + 0.5, PHASES[phase][1])
             for j, phase in enumerate(row)
         ]
     for importance in (10, 3, 1, 0.3, 0.1):
         part = math.log(importances[0] / importance) / math.log(importances[0] / importances[-1])
         y = TOP + high / 2 + (HEIGHT - high) * part + 4
         marks.append(svg.text(left - 8, y, f"{importance:g}", 11, "end", svg.GREY))
-    for i, (name, shade) in enumerate(SHADES.items()):
+    for i, (name, shade) in enumerate(PHASES.values()):
         x = left + 150 * i
         marks += [svg.box(x, TOP + HEIGHT + 62, 16, 16, shade), svg.text(x + 24, TOP + HEIGHT + 75, name, 12)]
     return marks + _axis(left, max(rarities))

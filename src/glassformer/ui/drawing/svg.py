@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from html import escape
 from typing import Final
@@ -12,14 +13,26 @@ PAPER: Final = "#ffffff"
 PALE: Final = "#e8eef4"
 BLUE: Final = "#0072b2"
 ORANGE: Final = "#d55e00"
-GREEN: Final = "#009e73"
 TITLE: Final = 16
 """The size of titles, which are bold."""
 
 
+def width_of(words: str, size: float, bold: bool = False) -> float:
+    """Room for words, also where the reader's font is a wide one; Korean letters are as wide as high."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in words)
+    return size * ((0.66 if bold else 0.58) * (len(words) - wide) + wide)
+
+
+def fitted(words: str, size: float, room: float) -> str:
+    """Words cut short, if they take more room than there is."""
+    while width_of(words, size) > room and len(words) > 1:
+        words = words[:-2] + "…"
+    return words
+
+
 def title_width(title: str) -> float:
-    """Room for a title, also where the reader's font is a wide one."""
-    return 0.66 * TITLE * len(title) + 20
+    """Room for a title."""
+    return width_of(title, TITLE, bold=True) + 20
 
 
 def page(width: float, height: float, marks: Iterable[str], title: str) -> str:
@@ -65,7 +78,8 @@ def arrow_down(x: float, top: float, bottom: float) -> str:
     )
 
 
-def line(points: Iterable[tuple[float, float]], colour: str, width: float = 2) -> str:
+def line(points: Iterable[tuple[float, float]], colour: str, width: float = 2, dashes: str = "") -> str:
     """Straight lines from point to point."""
     path = " ".join(f"{x:g},{y:g}" for x, y in points)
-    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"{dashed}/>'

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 CELL: Final = "border:1px solid rgba(128,128,128,.45);padding:2px 8px;text-align:left;vertical-align:top"
 BLUE: Final = (31, 131, 196)
-"""Between the blues of light and dark pages: it is told from both papers."""
+"""Between the blues of light and dark pages: it can be seen on both."""
 
 
 def whole(*parts: str) -> str:

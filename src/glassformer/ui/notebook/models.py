@@ -10,7 +10,6 @@ import numpy as np
 from torch import Tensor
 
 from glassformer.compiler.built import Built
-from glassformer.compiler.certificate import Certificate
 from glassformer.compiler.description import describe
 from glassformer.messages import Message
 from glassformer.nn import BlockShape, Config, Trace, Transformer
@@ -30,7 +29,7 @@ SIDE: Final = 110
 @singledispatch
 def html(thing: object) -> str:
     """A thing of this kind."""
-    raise TypeError(f"notebooks are not told how to show {type(thing).__name__}")
+    raise TypeError(f"notebooks cannot show {type(thing).__name__}")
 
 
 @html.register
@@ -67,30 +66,17 @@ def _choices(config: Config) -> str:
 
 @html.register
 def _(built: Built) -> str:
-    told = built.certificate
-    words = f"exact for every word of up to {counted(told.exact_length, 'letter')} in {told.dtype}"
-    sizes = (
-        f"{counted(told.layers, 'layer')}, at most {counted(told.heads, 'head')}, width {told.width:,}, "
-        f"{told.parameters:,} parameters"
-    )
+    about = built.certificate
+    sizes = f"{counted(about.layers, 'layer')}, at most {counted(about.heads, 'head')}, width {about.width:,}"
+    margins = about.margins.summary().items()
     return whole(
-        heading("Built", words),
-        sentence(f"{told.theorem}. {sizes}."),
-        sentence(f"Why this one: {told.why}"),
+        heading("Built", f"exact for every word of up to {counted(about.exact_length, 'letter')} in {about.dtype}"),
+        sentence(f"{about.theorem}. {sizes}, {about.parameters:,} parameters."),
+        sentence(f"Why this one: {about.why}"),
         table(["layer", "part", "does", "writes"], _parts(built)),
-        folded(
-            "margins",
-            table(
-                [], [(str(Message(f"margins.{name}_name")), str(held)) for name, held in told.margins.summary().items()]
-            ),
-        ),
+        folded("margins", table([], [(Message(f"margins.{name}_name"), message) for name, message in margins])),
         folded("the machine", machines.html(built.machine)),
     )
-
-
-def _margins(certificate: Certificate) -> list[tuple[str, str]]:
-    held = certificate.margins.summary().items()
-    return [(str(Message(f"margins.{name}_name")), str(message)) for name, message in held]
 
 
 def _parts(built: Built) -> Iterator[tuple[str, str, str, str]]:

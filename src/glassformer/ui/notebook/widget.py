@@ -13,11 +13,13 @@ from glassformer.automata import machine as machine_of
 from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
+from glassformer.messages import LANGUAGES
 from glassformer.nn import files
 from glassformer.opening.loading import load
 from glassformer.opening.opened import Opened
 from glassformer.training import StateTracking
 from glassformer.training.trainer import model_of
+from glassformer.ui.languages import in_all_languages
 from glassformer.ui.looking import Seen, built_seen, class_seen, machine_seen, refuse_strange_heads, word_seen
 from glassformer.ui.web.bundle import module, style
 from glassformer.ui.web.jobs import LONGEST_SCORED, scored
@@ -26,15 +28,15 @@ try:
     import anywidget
     import traitlets
 except ImportError:
-    raise InputError("the widget is made with anywidget: pip install 'glassformer[notebook]'") from None
+    raise InputError("page.needs_anywidget") from None
 
-LANGUAGES: Final = ("en", "ko")
+THEMES: Final = ("", "light", "dark")
 
 
 class Explorer(anywidget.AnyWidget):
     """A machine, the model that was built for it, a trained one beside it, and one word in both.
 
-    `word`, `without` (pairs of a layer and a head that are silent), `position`, `layer`, `head`, `temperature`,
+    `word`, `without` (pairs of a layer and a head that are ablated), `position`, `layer`, `head`, `temperature`,
     `language` and `theme` can be set and read; what is clicked sets them, too.
     """
 
@@ -43,13 +45,13 @@ class Explorer(anywidget.AnyWidget):
     word = traitlets.Unicode().tag(sync=True)
     without: traitlets.List[Any] = traitlets.List().tag(sync=True)
     language = traitlets.Enum(LANGUAGES, "en").tag(sync=True)
-    theme = traitlets.Enum(("", "light", "dark"), "").tag(sync=True)
+    theme = traitlets.Enum(THEMES, "").tag(sync=True)
     position = traitlets.Int(1, min=0).tag(sync=True)
     layer = traitlets.Int(0, min=0).tag(sync=True)
     head = traitlets.Int(0, min=0).tag(sync=True)
     temperature = traitlets.Float(1.0, min=0.0).tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
-    message = traitlets.Unicode().tag(sync=True)
+    message = traitlets.Any(None).tag(sync=True)
     machine = traitlets.Dict().tag(sync=True)
     classified = traitlets.Dict().tag(sync=True)
     built = traitlets.Dict().tag(sync=True)
@@ -77,11 +79,11 @@ class Explorer(anywidget.AnyWidget):
         try:
             found = self._looked(self.word, self.without)
         except InputError as error:
-            self.message = str(error)
+            self.message = in_all_languages(error.message)
             return
         tokens = len(found["built"]["run"]["tokens"])
         with self.hold_sync():
-            self.message, self.position = "", min(self.position, tokens - 1)
+            self.message, self.position = None, min(self.position, tokens - 1)
             for name, value in found.items():
                 setattr(self, name, value)
 
@@ -100,14 +102,12 @@ def explore(
     The model is built for `length` letters, or the word's; one that is built already is taken as it is.
     """
     if language not in LANGUAGES:
-        raise InputError(f"the views speak en and ko, not {language!r}")
-    if theme not in ("", "light", "dark"):
-        raise InputError(f"theme is light, dark, or as the notebook is (''), not {theme!r}")
+        raise InputError("page.language", language=language)
+    if theme not in THEMES:
+        raise InputError("page.theme", theme=theme)
     spec = machine if isinstance(machine, str) else "machine"
     if not isinstance(machine, Built):
         made = machine_of(machine) if isinstance(machine, str) else machine
-        if not isinstance(made, Machine):
-            raise InputError("a model needs to know where to start: give a Machine, or the spec of one")
         machine = compile(made, max(length, len(made.one_word(word)), 1), method)
     beside = None if trained is None else _trained_on(machine.machine, Path(trained))
     return Explorer(machine, spec, word, beside, language=language, theme=theme)
@@ -118,7 +118,7 @@ def _trained_on(machine: Machine, folder: Path) -> tuple[Opened, Seen]:
     subject = load(folder)
     task = subject.task
     if not isinstance(task, StateTracking) or not _same(task.machine, machine):
-        raise InputError(f"{folder} was not trained on this machine")
+        raise InputError("page.another_machine", folder=str(folder))
     result = files.read_json(model_of(folder) / "training.json")["result"]
     about = {"layers": len(subject.model.blocks), "parameters": subject.model.parameter_count(), "length": task.length}
     return subject, about | {key: result[key] for key in ("accuracy", "steps")}

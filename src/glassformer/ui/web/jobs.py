@@ -20,12 +20,15 @@ from glassformer.automata import Machine, formats
 from glassformer.automata import machine as machine_of
 from glassformer.automata.words import example_word
 from glassformer.compiler.built import Built
+from glassformer.compiler.constructions import BY_NAME
 from glassformer.compiler.constructions.universal import approximate
-from glassformer.compiler.pipeline import compile, refuse_unknown_method
+from glassformer.compiler.pipeline import AUTO, compile, refuse_unknown_method
 from glassformer.errors import InputError
+from glassformer.messages import Message
 from glassformer.opening.loading import load
 from glassformer.opening.opened import Opened
 from glassformer.training import Architecture, Settings, StateTracking, train
+from glassformer.ui.languages import refusal
 from glassformer.ui.looking import (
     Seen,
     approximation_seen,
@@ -42,7 +45,7 @@ LONGEST_WORD: Final = 512
 LONGEST_LENGTH: Final = 1024
 LARGEST_FILE: Final = 1_000_000
 MOST_STATES: Final = 256
-MOST_SILENT: Final = 64
+MOST_ABLATED: Final = 64
 MOST_STREAM: Final = 200_000
 """Numbers of the residual stream that are sent; beyond, registers are not shown."""
 MOST_HEAD_WORK: Final = 4 * 10**10
@@ -77,59 +80,54 @@ class Request:
     """Whether the machine is another one than before, so that the word may be of the one before."""
 
     @classmethod
-    def of(cls, told: Any) -> Request:
+    def of(cls, values: Any) -> Request:
         """From what came over the wire."""
-        if not isinstance(told, dict):
-            raise InputError("a request is a JSON object")
-        file = told.get("file")
+        if not isinstance(values, dict):
+            raise InputError("page.request")
+        file = values.get("file")
         if file is not None:
             if not isinstance(file, dict):
-                raise InputError("a file has a name and a text")
+                raise InputError("page.file")
             file = (_text(file, "name", 200), _text(file, "text", LARGEST_FILE))
-        length, without = told.get("length", 32), told.get("without", [])
+        length, without = values.get("length", 32), values.get("without", [])
         if type(length) is not int or not 1 <= length <= LONGEST_LENGTH:
-            raise InputError(f"the longest word has 1 to {LONGEST_LENGTH:,} letters")
-        pairs = isinstance(without, list) and len(without) <= MOST_SILENT
+            raise InputError("page.length", limit=LONGEST_LENGTH)
+        pairs = isinstance(without, list) and len(without) <= MOST_ABLATED
         if not pairs or not all(
             isinstance(p, list) and len(p) == 2 and all(type(i) is int for i in p) for p in without
         ):
-            raise InputError(f"heads are told as up to {MOST_SILENT} pairs of a layer and a head")
-        method = _text(told, "method", 20, "auto")
+            raise InputError("page.heads", limit=MOST_ABLATED)
+        method = _text(values, "method", 20, AUTO)
         refuse_unknown_method(method)
-        spec, word = _text(told, "spec", LONGEST_SPEC), _text(told, "word", 4 * LONGEST_WORD, "")
-        return cls(
-            spec, method, length, word, tuple((layer, head) for layer, head in without), file, bool(told.get("fresh"))
-        )
+        spec, word = _text(values, "spec", LONGEST_SPEC), _text(values, "word", 4 * LONGEST_WORD, "")
+        ablated = tuple((layer, head) for layer, head in without)
+        return cls(spec, method, length, word, ablated, file, bool(values.get("fresh")))
 
     def machine(self) -> Machine:
         """The machine; files are those that were sent, never those of this computer."""
         if self.file is not None:
             made = formats.loads(self.file[1], Path(self.file[0]).suffix.lower().removeprefix("."), self.file[0])
         elif Path(self.spec.strip()).suffix.lower() in formats.SUFFIXES and not self.spec.lstrip().startswith("regex:"):
-            raise InputError("files of this computer are not opened here: upload one")
+            raise InputError("page.upload_one")
         else:
             made = machine_of(self.spec)
-        if not isinstance(made, Machine):
-            raise InputError("a model needs to know where to start: the file names no start state")
         if len(made.states) > MOST_STATES:
-            raise InputError(
-                f"this page takes machines of up to {MOST_STATES} states; this one has {len(made.states):,}"
-            )
+            raise InputError("page.too_many_states", limit=MOST_STATES, states=len(made.states))
         return made
 
 
-def _text(told: Mapping[str, Any], name: str, longest: int, otherwise: str | None = None) -> str:
-    value = told.get(name, otherwise)
+def _text(values: Mapping[str, Any], name: str, longest: int, otherwise: str | None = None) -> str:
+    value = values.get(name, otherwise)
     if not isinstance(value, str):
-        raise InputError(f"a request has a text {name!r}")
+        raise InputError("page.text", name=name)
     if len(value) > longest:
-        raise InputError(f"{name} has {len(value):,} signs; the limit is {longest:,}")
+        raise InputError("page.text_too_long", name=name, characters=len(value), limit=longest)
     return value
 
 
-def look(told: Any) -> Seen:
+def look(values: Any) -> Seen:
     """A machine, its class, the model that is built for it, and one word in it; beside it the trained one, if any."""
-    asked = Request.of(told)
+    asked = Request.of(values)
     machine = asked.machine()
     asked = replace(asked, word=_fitting(asked.word, machine)) if asked.fresh else asked
     built = _built(asked.spec, asked.file, asked.method, _built_for(asked))
@@ -137,6 +135,7 @@ def look(told: Any) -> Seen:
     refuse_strange_heads(asked.without, [built.model, *([subject.model] if subject else [])])
     found = {
         "word": asked.word,
+        "methods": [AUTO, *BY_NAME],
         "machine": machine_seen(machine, asked.spec),
         "classified": _class(asked.spec, asked.file, asked.length),
         "built": {**built_seen(built), "run": _run(load(built), asked.word, asked.without)},
@@ -161,18 +160,18 @@ def _built_for(asked: Request) -> int:
     """The longest word that the built model must take."""
     letters = len(asked.machine().one_word(asked.word))
     if letters > LONGEST_WORD:
-        raise InputError(f"the word has {letters:,} letters; the page shows up to {LONGEST_WORD}")
+        raise InputError("page.word_too_long", letters=letters, limit=LONGEST_WORD)
     return max(asked.length, letters)
 
 
-def learn(told: Any) -> Seen:
+def learn(values: Any) -> Seen:
     """The same with a small model trained on it, which is kept."""
-    asked = Request.of(told)
+    asked = Request.of(values)
     machine = asked.machine()
     task = StateTracking(machine, TRAINED_ON)
     if (key := (asked.spec, asked.file)) not in _TRAINED:
         if len(task.answers) < 2:
-            raise InputError("every state has the same answer: there is nothing to learn")
+            raise InputError("page.nothing_to_learn")
         with tempfile.TemporaryDirectory() as place:
             room = {"room": StateTracking(machine, min(LONGEST_WORD, 8 * TRAINED_ON))}
             trained = train(task, SHAPE, TRAINED, Path(place) / "run", tests=room)
@@ -182,12 +181,12 @@ def learn(told: Any) -> Seen:
         while len(_TRAINED) >= MOST_KEPT:
             _TRAINED.pop(next(iter(_TRAINED)))
         _TRAINED[key] = subject, about
-    return look(told)
+    return look(values)
 
 
-def heads(told: Any) -> Seen:
-    """What the heads of the built model do, and those of the trained one, if any: as `measure heads` says it."""
-    asked = Request.of(told)
+def heads(values: Any) -> Seen:
+    """What the heads of the built model do, and those of the trained one, if any: as `measure heads` has it."""
+    asked = Request.of(values)
     found = {"built": _heads(asked.spec, asked.file, asked.method, _built_for(asked))}
     if (key := (asked.spec, asked.file)) in _TRAINED:
         found["trained"] = scored(_TRAINED[key][0], TRAINED_ON)
@@ -208,18 +207,18 @@ def scored(subject: Opened, length: int) -> Seen:
     return heads_seen(subject, words, length)
 
 
-def approximated(told: Any) -> Seen:
+def approximated(values: Any) -> Seen:
     """A small approximation of a function that has a name, built stage by stage."""
-    if not isinstance(told, dict):
-        raise InputError("a request is a JSON object")
-    d, n, cells = (_number(told, name, MOST_SIZES[name]) for name in MOST_SIZES)
-    return _approximation(_text(told, "function", 20), d, n, cells)
+    if not isinstance(values, dict):
+        raise InputError("page.request")
+    d, n, cells = (_number(values, name, MOST_SIZES[name]) for name in MOST_SIZES)
+    return _approximation(_text(values, "function", 20), d, n, cells)
 
 
-def _number(told: Mapping[str, Any], name: str, most: int) -> int:
-    value = told.get(name)
+def _number(values: Mapping[str, Any], name: str, most: int) -> int:
+    value = values.get(name)
     if type(value) is not int or not 1 <= value <= most:
-        raise InputError(f"{name} is a whole number from 1 to {most} here; `glassformer approximate` takes more")
+        raise InputError("page.size", name=name, limit=most)
     return value
 
 
@@ -239,7 +238,7 @@ def _heads(spec: str, file: tuple[str, str] | None, method: str, length: int) ->
 
 @lru_cache(maxsize=MOST_KEPT)
 def _class(spec: str, file: tuple[str, str] | None, length: int) -> Seen:
-    return class_seen(Request(spec, "auto", length, "", (), file).machine(), spec, length)
+    return class_seen(Request(spec, AUTO, length, "", (), file).machine(), spec, length)
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -262,8 +261,8 @@ def answer(job: str, body: str) -> tuple[int, str]:
     try:
         return 200, json.dumps(JOBS[job](json.loads(body)), ensure_ascii=False)
     except InputError as error:
-        return 400, json.dumps({"error": str(error)}, ensure_ascii=False)
+        return 400, refusal(error.message)
     except (json.JSONDecodeError, RecursionError):
-        return 400, json.dumps({"error": "a request is JSON"})
+        return 400, refusal(Message("page.not_json"))
     except MemoryError:
-        return 413, json.dumps({"error": "this takes more memory than one request may have: fewer states or letters"})
+        return 413, refusal(Message("page.too_much_memory"))

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.errors import InputError
+from glassformer.messages import Message
+from glassformer.ui.languages import refusal
 from glassformer.ui.web import studies
 from glassformer.ui.web.bundle import VIEWS
 from glassformer.ui.web.workers import Workers
@@ -24,7 +26,7 @@ try:
     from starlette.responses import HTMLResponse, JSONResponse, Response
     from starlette.routing import Route
 except ImportError:
-    raise InputError("the page is served by Starlette and uvicorn: pip install 'glassformer[web]'") from None
+    raise InputError("page.needs_web") from None
 
 LARGEST_BODY: Final = 1_100_000
 HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -64,24 +66,27 @@ def application(folder: Path, workers: Workers) -> Starlette:
         return JSONResponse({"zoo": list(SPECIMENS), "figures": _figures(folder), "studies": studies.kept(folder)})
 
     async def study(request: Request) -> Response:
+        place = request.path_params["place"]
         try:
-            return JSONResponse(await asyncio.to_thread(studies.read, folder, request.path_params["place"]))
-        except (InputError, OSError) as error:
-            return _refusal(404, str(error))
+            return JSONResponse(await asyncio.to_thread(studies.read, folder, place))
+        except InputError as error:
+            return _refusal(404, error.message)
+        except OSError as error:
+            return _refusal(404, Message("page.cannot_read", place=place, why=error.strerror))
 
     async def figure(request: Request) -> Response:
         name = request.path_params["name"]
-        return _file(folder, folder / name) if name in _figures(folder) else _refusal(404, "there is no such figure")
+        return _file(folder, folder / name) if name in _figures(folder) else _refusal(404, Message("page.no_figure"))
 
     def job(name: str) -> Callable[[Request], Awaitable[Response]]:
         async def do(request: Request) -> Response:
             if request.headers.get("content-type", "").split(";")[0] != "application/json":
-                return _refusal(415, "a request is application/json")
+                return _refusal(415, Message("page.not_application_json"))
             body = await _body(request)
             if body is None:
-                return _refusal(413, f"a request has at most {LARGEST_BODY:,} bytes")
+                return _refusal(413, Message("page.too_many_bytes", limit=LARGEST_BODY))
             status, text = await workers.do(name, body, _machine_in(body), SECONDS[name])
-            return Response(text, status, media_type="application/json") if status < 500 else _refusal(status, text)
+            return Response(text, status, media_type="application/json")
 
         return do
 
@@ -122,9 +127,9 @@ class Guarded:
 
         headers = dict(scope["headers"])
         site = headers.get(b"sec-fetch-site", b"none")
-        link = scope["path"] == "/" and headers.get(b"sec-fetch-dest") == b"document"  # the page itself tells nothing
+        link = scope["path"] == "/" and headers.get(b"sec-fetch-dest") == b"document"  # the page itself is no secret
         if site not in (b"same-origin", b"none") and not link:
-            await _refusal(403, "requests from other pages are not answered")(scope, receive, answer)
+            await _refusal(403, Message("page.other_page"))(scope, receive, answer)
         else:
             await self.app(scope, receive, answer)
 
@@ -143,14 +148,14 @@ async def _body(request: Request) -> str | None:
 def _machine_in(body: str) -> str:
     """What names the machine in a request, if anything does: requests for one machine go to one worker."""
     try:
-        told = json.loads(body)
-        return json.dumps([told.get("spec"), told.get("file")])
+        values = json.loads(body)
+        return json.dumps([values.get("spec"), values.get("file")])
     except (ValueError, AttributeError, RecursionError):
         return ""
 
 
-def _refusal(status: int, message: str) -> Response:
-    return Response(json.dumps({"error": message}, ensure_ascii=False), status, media_type="application/json")
+def _refusal(status: int, message: Message) -> Response:
+    return Response(refusal(message), status, media_type="application/json")
 
 
 def _figures(folder: Path) -> list[str]:
@@ -164,7 +169,7 @@ def _figures(folder: Path) -> list[str]:
 def _file(root: Path, path: Path) -> Response:
     real = path.resolve()
     if not real.is_relative_to(root.resolve()) or not real.is_file() or real.suffix not in TYPES:
-        return _refusal(404, "there is no such file")
+        return _refusal(404, Message("page.no_file"))
     return Response(real.read_bytes(), media_type=TYPES[real.suffix])
 
 

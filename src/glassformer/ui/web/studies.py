@@ -31,20 +31,20 @@ def kept(folder: Path) -> dict[str, list[str]]:
 def read(folder: Path, place: str) -> dict[str, Any]:
     """What a study wrote, with its messages in every language."""
     name = Path(place).stem
-    again = f"run the study again (glassformer {'evolve' if name == 'evolution' else name})"
+    command = "evolve" if name == "evolution" else name
     if name not in STUDIES or place not in kept(folder)[name]:
-        raise InputError("there is no such study")
+        raise InputError("page.no_study")
     path = folder / place
     if path.stat().st_size > LARGEST:
-        raise InputError(f"{place} is larger than {LARGEST:,} bytes, the limit")
+        raise InputError("page.study_too_large", place=place, limit=LARGEST)
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
-        raise InputError(f"{place} is not JSON: {again}") from None
+        raise InputError("page.study_not_json", place=place, command=command) from None
     try:
         known = fits(written, STUDIES[name])
     except RecursionError:  # nested far deeper than anything that a study writes
         known = False
     if not known:
-        raise InputError(f"{place} does not hold what this version shows: {again}")
+        raise InputError("page.study_of_another_version", place=place, command=command)
     return {each.name: in_all_languages(written[each.name]) for each in fields(STUDIES[name]) if each.name in written}

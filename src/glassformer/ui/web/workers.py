@@ -1,7 +1,7 @@
 """Processes that do what is asked for, each with a bound on memory and every job with one on time.
 
 A job that takes too long is ended with its process, and another process takes its place. Few may wait; who comes when
-they are many is told so at once, so that ten thousand requests take no more than their turn.
+they are many is refused at once, so that ten thousand requests take no more than their turn.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ import zlib
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from glassformer.messages import Message
+from glassformer.ui.languages import refusal
+
 MEMORY: Final = 6 * 2**30
 """Bytes of address space of a worker; torch alone reserves some 2 GiB of it."""
 MOST_WAITING: Final = 16
-TOO_LONG: Final = (
-    "this took longer than {seconds:g} seconds and was ended: a smaller machine, or a shorter word, would do"
-)
-TOO_MANY: Final = "too many requests at once: try again in a moment"
-DIED: Final = "this took more than one request may have, and was ended: a smaller machine, or a shorter word, would do"
 
 
 class Worker:
@@ -55,32 +53,36 @@ class Worker:
             self.start()
             if not self.pipe.poll(60):
                 self.stop()
-                return 503, DIED
+                return _ended()
             self.pipe.recv()
         try:
             self.pipe.send((job, body))
             if not self.pipe.poll(seconds):
                 self.stop()
-                return 503, TOO_LONG.format(seconds=seconds)
+                return 503, refusal(Message("page.too_long", seconds=seconds))
             status, text = self.pipe.recv()
             return status, text
         except (EOFError, OSError):
             self.stop()
-            return 503, DIED
+            return _ended()
+
+
+def _ended() -> tuple[int, str]:
+    return 503, refusal(Message("page.too_much"))
 
 
 class Workers:
-    """Some workers; what is alike goes to the same one, which has kept its models. Few may wait before them."""
+    """Some workers; requests for one machine go to the same one, which has kept its models. Few may wait."""
 
     def __init__(self, count: int = 2) -> None:
         self.all = [(Worker(), asyncio.Lock()) for _ in range(count)]
         self.waiting = 0
 
-    async def do(self, job: str, body: str, alike: str, seconds: float) -> tuple[int, str]:
-        """A job; a refusal has its reason as text."""
+    async def do(self, job: str, body: str, machine: str, seconds: float) -> tuple[int, str]:
+        """A job: an HTTP status, and JSON."""
         if self.waiting >= MOST_WAITING:
-            return 503, TOO_MANY
-        worker, turn = self.all[zlib.crc32(alike.encode()) % len(self.all)]
+            return 503, refusal(Message("page.too_many_requests"))
+        worker, turn = self.all[zlib.crc32(machine.encode()) % len(self.all)]
         self.waiting += 1
         try:
             async with turn:

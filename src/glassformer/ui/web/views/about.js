@@ -2,7 +2,7 @@
 
 import { drawing, h, table } from "./dom.js";
 import { chart } from "./chart.js";
-import { percent, retell, say } from "./words.js";
+import { percent, say } from "./words.js";
 
 export function renderClass({ model, el }) {
   const found = model.get("classified");
@@ -10,30 +10,25 @@ export function renderClass({ model, el }) {
   const groups = Object.entries(found.groups).map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(", ");
   const depths = Object.entries(found.depth).map(([name, layers]) => `${name} ${layers ?? say(model, found.solvable === false ? "notConstant" : "unknown")}`).join(", ");
   el.replaceChildren(...[
-    found.complexity && h("p", { class: "lead" }, say(model, "classWords", { ...found, theorem: retell(model, found.theorem) })),
-    found.assumes && h("p", {}, say(model, "assumes", { words: retell(model, found.assumes) })),
+    found.complexity && h("p", { class: "lead" }, say(model, "classWords", found)),
+    found.assumes && h("p", {}, say(model, "assumes", { words: found.assumes })),
     h("p", {}, groups ? say(model, "groups", { groups }) : say(model, "noGroups")),
     found.monoid_size && h("p", {}, say(model, "monoid", { count: found.monoid_size.toLocaleString() })),
     h("p", {}, say(model, "depth", { length: found.length, depths })),
-    ...found.notes.map((note) => h("p", { class: "note" }, retell(model, note))),
-    found.drawing && h("details", { id: "cascade" }, h("summary", {}, say(model, "cascade")), drawing(inWords(model, found.drawing), say(model, "cascade"))),
+    ...found.notes.map((note) => h("p", { class: "note" }, say(model, note))),
+    found.drawing && h("details", { id: "cascade" }, h("summary", {}, say(model, "cascade")), drawing(say(model, found.drawing), say(model, "cascade"))),
   ].filter(Boolean));
-}
-
-// A drawing with its words in the reader's language; they are escaped, and stay so.
-function inWords(model, svg) {
-  return svg.replace(/>([^<>]+)<\/text>/g, (_, words) => `>${retell(model, words)}</text>`);
 }
 
 export function renderBuilt({ model, el }) {
   const built = model.get("built");
   if (!built) return el.replaceChildren();
   const verified = model.get("verified");
-  const margins = table([say(model, "margins"), ""], Object.entries(built.margins).map((row) => row.map((words) => retell(model, words))));
+  const margins = table([say(model, "margins"), ""], built.margins.map((row) => row.map((words) => say(model, words))), { class: "wrapped" });
   el.replaceChildren(...[
-    h("p", { class: "lead" }, say(model, "exact", { ...built, theorem: retell(model, built.theorem), length: built.exact_length })),
+    h("p", { class: "lead" }, say(model, "exact", { ...built, length: built.exact_length })),
     h("p", {}, say(model, "sizes", { ...built, parameters: built.parameters.toLocaleString() })),
-    h("p", {}, say(model, "why", { why: retell(model, built.why) })),
+    h("p", {}, say(model, "why", built)),
     verified && h("p", {}, say(model, "verified", { ...verified, positions: verified.positions.toLocaleString() })),
     h("details", { id: "margins" }, h("summary", {}, say(model, "margins")), margins),
   ].filter(Boolean));
@@ -47,24 +42,21 @@ export function renderTrained({ model, el }) {
   })));
 }
 
-// The tests that differ in length alone, of random words, or of those that keep out of dead ends.
-function byLength(accuracy, pattern) {
-  return Object.entries(accuracy).map(([name, part]) => [Number(name.match(pattern)?.[1]), part]).filter(([length]) => length);
-}
-const WORDS = /^(\d+) letters$/;
-const ALIVE = /^(\d+) letters, no dead end$/;
-
 export function renderBreaks({ model, el }) {
   const breaks = model.get("breaks");
   if (!breaks) return el.replaceChildren();
-  const { trained, built } = breaks.accuracy;
-  const rows = Object.keys(trained).map((name) => [retell(model, name), percent(trained[name]), percent(built[name])]);
+  const { accuracy, tests } = breaks;
+  const models = ["trained", "built"];
+  const rows = Object.entries(tests).map(([name, test]) => [say(model, test.name), ...models.map((who) => percent(accuracy[who][name]))]);
+  // Tests that differ from training in the length of words alone: random words, or those that keep out of dead ends.
+  const byLength = (who, alive) => Object.entries(tests).filter(([, test]) => test.letters && test.alive === alive)
+    .map(([name, test]) => [test.letters, accuracy[who][name]]);
   el.replaceChildren(
-    byLength(trained, ALIVE).length ? h("p", {}, say(model, "aliveAbout")) : "",
-    table([say(model, "test"), say(model, "trained"), say(model, "built")], rows),
+    Object.values(tests).some((test) => test.alive) ? h("p", {}, say(model, "aliveAbout")) : "",
+    table(["test", ...models].map((key) => say(model, key)), rows),
     chart({ title: say(model, "longer"), across: say(model, "lettersInWord"), hint: say(model, "readChart"), between: [0, 1],
       lines: [
-        ...["trained", "built"].map((who) => ({ name: say(model, who), points: byLength(breaks.accuracy[who], WORDS) })),
-        ...["trained", "built"].map((who) => ({ name: say(model, "alive", { who: say(model, who) }), points: byLength(breaks.accuracy[who], ALIVE) })),
+        ...models.map((who) => ({ name: say(model, who), points: byLength(who, false) })),
+        ...models.map((who) => ({ name: say(model, "alive", { who: say(model, who) }), points: byLength(who, true) })),
       ].filter(({ points }) => points.length) }));
 }

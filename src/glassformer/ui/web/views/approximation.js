@@ -2,13 +2,18 @@
 
 import { h, table } from "./dom.js";
 import { chart, number } from "./chart.js";
-import { retell, say } from "./words.js";
+import { say } from "./words.js";
 
 const STAGES = {
   values: { title: "stageValues", across: "firstEntry", lines: ["lineF", "lineConstant", "lineOrdinary"] },
   quantise: { title: "stageQuantise", across: "firstEntry", lines: ["lineX", "lineQuantised"] },
   ids: { title: "stageIds", across: "allColumns", lines: ["lineBefore", "lineAfter"] },
   errors: { title: "stageErrors", across: "firstEntry", lines: ["errorConstant", "errorModified", "errorOrdinary"] },
+};
+
+const PARTS = {
+  range: "partRange", quantise: "partQuantise", "selective shift": "partSelectiveShift", "global shift": "partGlobalShift",
+  zeroing: "partZeroing", values: "partValues", clamp: "partClamp",
 };
 
 // Errors of exactly 0 come as the least that the chart shows.
@@ -32,5 +37,5 @@ export function renderApproximation({ model, el }) {
     h("h3", {}, say(model, "approximated", { function: found.function, d: found.d, n: found.n, cells: found.cells })),
     h("div", { class: "charts" }, charts),
     table([say(model, "certificate"), ""], rows, { class: "wrapped" }),
-    h("p", { class: "note" }, say(model, "blocksOf", { parts: Object.entries(found.parts).map(([name, count]) => `${retell(model, name)} ${count.toLocaleString()}`).join(", ") })));
+    h("p", { class: "note" }, say(model, "blocksOf", { parts: Object.entries(found.parts).map(([name, count]) => `${say(model, PARTS[name] ?? name)} ${count.toLocaleString()}`).join(", ") })));
 }

@@ -7,7 +7,7 @@ const FULL = 65535;
 const LARGEST = 460;
 
 export function weights(packed) {
-  const bytes = Uint8Array.from(atob(packed), (sign) => sign.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
   return new Uint16Array(bytes.buffer);
 }
 

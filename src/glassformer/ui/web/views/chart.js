@@ -1,11 +1,11 @@
-// Lines in a frame. Each has its colour, its dashes and its sign, so that none is told by colour alone; a guide follows the
+// Lines in a frame. Each has its colour, its dashes and its marker, so that colour alone is never needed; a guide follows the
 // pointer or the arrow keys, and the values that it meets are written below.
 
 import { h, s } from "./dom.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [440, 260, 52, 14, 14, 44];
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "12 4", "1 4"];
-const SIGNS = [
+const MARKERS = [
   (x, y) => `M${x - 3} ${y} a3 3 0 1 0 6 0 a3 3 0 1 0 -6 0`, (x, y) => `M${x - 3} ${y - 3} h6 v6 h-6 Z`,
   (x, y) => `M${x} ${y - 4} l4 7 h-8 Z`, (x, y) => `M${x} ${y - 4} l4 4 l-4 4 l-4 -4 Z`,
   (x, y) => `M${x - 4} ${y - 3.5} h8 l-4 7 Z`, (x, y) => `M${x - 3} ${y - 3} l6 6 m0 -6 l-6 6`, (x, y) => `M${x - 4} ${y} h8 m-4 -4 v8`,
@@ -41,7 +41,7 @@ export function chart({ title, across, hint, lines: given, between, logarithmic 
     lines.map(({ points, bars = [] }, i) => s("g", { class: `line line${i % DASHES.length}` },
       bars.map(([x, least, most]) => s("path", { d: `M${px(x)} ${py(least)} V${py(most)}`, class: "spread" })),
       s("path", { d: points.map(([x, y], k) => `${k ? "L" : "M"}${px(x).toFixed(1)} ${py(y).toFixed(1)}`).join(""), "stroke-dasharray": DASHES[i % DASHES.length] || undefined }),
-      points.length <= FEW && points.map(([x, y]) => s("path", { d: SIGNS[i % SIGNS.length](px(x), py(y)), class: "sign" })))));
+      points.length <= FEW && points.map(([x, y]) => s("path", { d: MARKERS[i % MARKERS.length](px(x), py(y)), class: "marker" })))));
   const readout = h("p", { class: "readout", "aria-live": "polite" }, hint);
   let at = null;
   const tell = (index) => {
@@ -69,7 +69,7 @@ function legend(lines) {
   return h("ul", { class: "legend" }, lines.map(({ name, points }, i) => h("li", {},
     s("svg", { viewBox: "0 0 34 12", width: 34, height: 12, "aria-hidden": "true", class: `line line${i % DASHES.length}` },
       s("path", { d: "M1 6 H33", "stroke-dasharray": DASHES[i % DASHES.length] || undefined }),
-      points.length <= FEW && s("path", { d: SIGNS[i % SIGNS.length](17, 6), class: "sign" })), name)));
+      points.length <= FEW && s("path", { d: MARKERS[i % MARKERS.length](17, 6), class: "marker" })), name)));
 }
 
 // From 0, or below, to the next number that divides into quarters that a person can read.

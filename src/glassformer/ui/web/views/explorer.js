@@ -1,7 +1,7 @@
 // The whole page, out of the views. Each takes { model, el } as in anywidget; the model may be a Store or a widget's.
 
 import { commands, h } from "./dom.js";
-import { LANGUAGES, retell, say } from "./words.js";
+import { LANGUAGES, say } from "./words.js";
 import { renderMachine } from "./machine.js";
 import { renderWord } from "./word.js";
 import { renderAttention } from "./attention.js";
@@ -30,7 +30,7 @@ const WHOLE = ["language", "theme", "view", "waiting", "machine", "classified", 
   ...Object.keys(STUDIES)];
 const PARTS = ["position", "layer", "head", "temperature", "without", "heads", "host", "measure", "sorted"];
 
-// The form, if there is one, stands below the heading. Light or dark is said on the nearest root around the views, or on their own element: a notebook has no other.
+// The form, if there is one, stands below the heading. Light or dark is set on the nearest root around the views, or on their own element: a notebook has no other.
 export function renderExplorer({ model, el, theme = "", form = null }) {
   for (const [name, value] of Object.entries(DEFAULTS)) if (model.get(name) === undefined) model.set(name, value);
   const root = el.closest(".glassformer-root") ?? el;
@@ -41,13 +41,13 @@ export function renderExplorer({ model, el, theme = "", form = null }) {
     root.dataset.theme = model.get("theme") || theme;
     views = compose(model, el, form, opened);
   };
-  const heard = [
+  const listeners = [
     ...WHOLE.map((name) => [`change:${name}`, build]),
     ...PARTS.map((name) => [`change:${name}`, () => keepingFocus(el, () => views.filter((view) => view.follows.includes(name)).forEach((view) => view.draw()))]),
   ];
-  for (const [event, listener] of heard) model.on(event, listener);
+  for (const [event, listener] of listeners) model.on(event, listener);
   build();
-  return () => heard.forEach(([event, listener]) => model.off(event, listener));
+  return () => listeners.forEach(([event, listener]) => model.off(event, listener));
 }
 
 // Whoever steps with the keyboard goes on from where they are, although what they stand on was drawn anew.
@@ -73,7 +73,7 @@ function compose(model, el, form, opened) {
     el.replaceChildren(...[
       heading(model),
       form,
-      model.get("message") && h("p", { class: "message", role: "alert" }, commands(say(model, "failed", { message: retell(model, model.get("message")) }))),
+      model.get("message") && h("p", { class: "message", role: "alert" }, commands(say(model, "failed", { message: say(model, model.get("message")) }))),
       model.get("unfinished") && h("p", { class: "message" }, say(model, "unfinished")),
       ...(shown === "machine" ? machineSections(model, view, section) : [section(say(model, shown), study(model, shown, view))]),
       model.get("live") === false && h("p", { class: "note" }, commands(say(model, "fixed"))),
@@ -124,8 +124,8 @@ function heading(model) {
         Object.entries(LANGUAGES).map(([code, words]) =>
           h("option", { value: code, selected: code === model.get("language") }, words.name)))),
       h("label", {}, say(model, "theme"), " ", h("select", { id: "theme", onchange: change("theme") },
-        [["", "◐", "themeEither"], ["light", "☀", "themeLight"], ["dark", "☾", "themeDark"]].map(([value, sign, key]) =>
-          h("option", { value, selected: value === (model.get("theme") ?? "") }, `${sign} ${say(model, key)}`))))));
+        [["", "◐", "themeEither"], ["light", "☀", "themeLight"], ["dark", "☾", "themeDark"]].map(([value, symbol, key]) =>
+          h("option", { value, selected: value === (model.get("theme") ?? "") }, `${symbol} ${say(model, key)}`))))));
 }
 
 function controls({ model, el }) {
@@ -137,20 +137,20 @@ function controls({ model, el }) {
     model.save_changes();
   } }, [...Array(count).keys()].map((i) => h("option", { value: i, selected: i === model.get(name) }, i))));
   const part = model.get("built").parts[layer];
-  const silent = model.get("without");
-  const is = silent.some(([l, k]) => l === layer && k === head);
-  const mute = (heads) => {
+  const ablated = model.get("without");
+  const is = ablated.some(([l, k]) => l === layer && k === head);
+  const ablate = (heads) => {
     model.set("without", heads);
     model.save_changes();
   };
   el.replaceChildren(...[
     h("div", { class: "tools" }, deepest > 0 && choose("layer", deepest), most > 0 && choose("head", most),
-      most > 0 && model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => mute([...silent, [layer, head]]) }, say(model, "silence")),
-      model.get("live") !== false && h("button", { id: "restore", disabled: !silent.length, onclick: () => mute([]) }, say(model, "restore"))),
-    silent.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: silent.map(([l, k]) => `${l}.${k}`).join(", ") })),
-    part?.heads[head] && h("p", {}, say(model, "does", { words: retell(model, part.heads[head]) })),
-    part?.heads[head] === "flat sum" && h("p", { class: "note" }, say(model, "flatSum")),
-    part?.mlp && h("p", {}, say(model, "mlp", { words: retell(model, part.mlp) })),
+      most > 0 && model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => ablate([...ablated, [layer, head]]) }, say(model, "silence")),
+      model.get("live") !== false && h("button", { id: "restore", disabled: !ablated.length, onclick: () => ablate([]) }, say(model, "restore"))),
+    ablated.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: ablated.map(([l, k]) => `${l}.${k}`).join(", ") })),
+    part?.heads[head] && h("p", {}, say(model, "does", { words: part.heads[head] })),
+    part?.heads[head]?.id === "operations.flat_sum" && h("p", { class: "note" }, say(model, "flatSum")),
+    part?.mlp && h("p", {}, say(model, "mlp", { words: part.mlp.map((does) => say(model, does)).join("; ") })),
   ].filter(Boolean));
 }
 

@@ -3,11 +3,6 @@
 import { commands, h, table } from "./dom.js";
 import { percent, say } from "./words.js";
 
-const JOBS = {
-  "self": "jobSelf", "start": "jobStart", "flat sum": "jobFlat", "same token": "jobSame",
-  "conditional reset": "jobReset", "unclear": "jobUnclear",
-};
-
 export function renderHeads({ model, el }) {
   const heads = model.get("heads");
   if (!heads) return el.replaceChildren(h("p", { class: "note" }, say(model, "working")));
@@ -21,19 +16,14 @@ function scored(model, { scores, words, length, refused }) {
   if (!scores.length) return h("p", {}, say(model, "noHeads"));
   const rows = scores.map((each) => [
     go(model, each),
-    h("span", { class: each.job === "unclear" ? "unclear" : undefined }, jobWords(model, each)),
+    h("span", { class: each.job.id === "operations.unclear" ? "unclear" : undefined },
+      each.at ? say(model, "jobAt", { words: each.job, tokens: each.at.join(", ") }) : say(model, each.job)),
     amount(each.confidence, each.confidence.toFixed(2)),
     amount(each.matters, percent(each.matters)),
-    `${jobWords(model, { job: each.second.job })} ${each.second.score.toFixed(2)}`,
+    `${say(model, each.second.job)} ${each.second.score.toFixed(2)}`,
   ]);
   const columns = ["headNumber", "job", "confidence", "matters", "second"].map((key) => say(model, key));
   return h("div", {}, table(columns, rows, { class: "heads" }), h("p", { class: "note" }, commands(say(model, "headsSeen", { words, length }))));
-}
-
-function jobWords(model, { job, at }) {
-  const back = job.match(/^look (\d+) back$/);
-  const words = back ? say(model, "jobBack", { distance: back[1] }) : say(model, JOBS[job] ?? "jobUnclear");
-  return at ? say(model, "jobAt", { words, tokens: at.join(", ") }) : words;
 }
 
 // A button that shows the head's pattern above.

@@ -1,7 +1,7 @@
-// One position of one model: what the registers hold, what would be said after each layer, and the answers.
+// One position of one model: what the registers hold, what the answer would be after each layer, and the answers.
 
 import { h, table } from "./dom.js";
-import { answer, missing, retell, say } from "./words.js";
+import { answer, missing, say } from "./words.js";
 
 const MOST_ANSWERS = 8;
 const ALL_SHOWN = 12;
@@ -15,8 +15,8 @@ export function softmax(logits, temperature) {
 }
 
 export function renderInside({ model, el, who }) {
-  const told = model.get(who);
-  const run = told?.run;
+  const found = model.get(who);
+  const run = found?.run;
   if (!run) return el.replaceChildren(h("p", {}, missing(model, who)));
   const position = Math.min(model.get("position"), run.tokens.length - 1);
   const layers = run.heads.map((_, i) => say(model, "after", { layer: i }));
@@ -32,16 +32,16 @@ export function renderInside({ model, el, who }) {
   el.replaceChildren(
     h("h4", {}, say(model, "probabilities")), bars,
     h("h4", {}, say(model, "lens")), lens,
-    told.registers && run.stream ? registers(model, told, position) : "");
+    found.registers && run.stream ? registers(model, found, position) : "");
 }
 
-function registers(model, told, position) {
-  const stages = told.run.stream.map((stage) => stage[position]);
-  const rows = told.registers.map((register) => [
-    h("span", {}, register.name, h("span", { class: "about" }, retell(model, register.about))),
+function registers(model, found, position) {
+  const stages = found.run.stream.map((stage) => stage[position]);
+  const rows = found.registers.map((register) => [
+    h("span", {}, register.name, h("span", { class: "about" }, say(model, register.about))),
     ...stages.map((vector) => shown(vector.slice(register.start, register.start + register.size))),
   ]);
-  const heads = [say(model, "register"), say(model, "embedding"), ...told.run.heads.map((_, i) => say(model, "after", { layer: i }))];
+  const heads = [say(model, "register"), say(model, "embedding"), ...found.run.heads.map((_, i) => say(model, "after", { layer: i }))];
   return h("div", {}, h("h4", {}, say(model, "registers")), table(heads, rows, { class: "registers" }));
 }
 

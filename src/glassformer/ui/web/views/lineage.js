@@ -30,20 +30,20 @@ export function renderLineage({ model, el }) {
   ]);
 }
 
-function byNumber(told) {
-  return Object.fromEntries(Object.entries(told).map(([name, row]) => [name, Object.entries(row).map(([x, y]) => [Number(x), y])]));
+function byNumber(found) {
+  return Object.fromEntries(Object.entries(found).map(([name, row]) => [name, Object.entries(row).map(([x, y]) => [Number(x), y])]));
 }
 
-function lines(model, title, across, told, more) {
-  const named = Object.entries(told).slice(0, MOST_LINES).map(([name, points]) => ({ name, points }));
+function lines(model, title, across, found, more) {
+  const named = Object.entries(found).slice(0, MOST_LINES).map(([name, points]) => ({ name, points }));
   return chart({ title: say(model, title), across: say(model, across), hint: say(model, "readChart"), lines: named, ...more });
 }
 
-function gradients(model, told) {
-  const every = Object.values(told).flat();
+function gradients(model, found) {
+  const every = Object.values(found).flat();
   const most = Math.max(...every);
   const least = Math.max(Math.min(...every), most * 1e-9);
-  const rows = Object.fromEntries(Object.entries(told).map(([name, row]) => [name, row.map((value, i) => [i, Math.max(value, least)])]));
+  const rows = Object.fromEntries(Object.entries(found).map(([name, row]) => [name, row.map((value, i) => [i, Math.max(value, least)])]));
   const between = [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most) + 1e-9)];
   return lines(model, "gradients", "layer", rows, { logarithmic: true, between });
 }

@@ -6,7 +6,6 @@ import { say } from "./words.js";
 import { DEFAULTS, STUDIES, renderExplorer } from "./explorer.js";
 
 const ASKED = { spec: "regex:(ab)*", method: "auto", length: 32, word: "abba" };
-const METHODS = ["auto", "log", "cascade", "gridworld", "dyck"];
 const VIEWS = ["machine", ...Object.keys(STUDIES)];
 const FUNCTIONS = ["sort", "prefix-sum", "shift", "reverse", "mix", "gate", "centre"];
 const APPROXIMATED = { function: "sort", d: 1, n: 2, cells: 8 };
@@ -21,15 +20,26 @@ let looked = "";
 const brought = {};
 
 function ask(path, body) {
-  return told(fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
+  return answered(fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
 }
 
-async function told(asked) {
-  const answer = await asked;
-  const said = await answer.json().catch(() => ({ error: answer.statusText }));
-  if (!answer.ok) throw new Error(said.error);
-  return said;
+async function answered(request) {
+  const answer = await request.catch(() => {
+    throw new Refused("unreachable");
+  });
+  const values = await answer.json().catch(() => ({ error: answer.statusText }));
+  if (!answer.ok) throw new Refused(values.error);
+  return values;
 }
+
+// What was refused, as `say` takes it: a sentence of Python's in all languages, or one of the page's own.
+class Refused extends Error {
+  constructor(sentence) {
+    super();
+    this.sentence = sentence;
+  }
+}
+const why = (error) => error.sentence ?? error.message;
 
 function request(extra) {
   const values = Object.fromEntries(["spec", "method", "length", "word", "without", "file"].map((name) => [name, model.get(name)]));
@@ -46,7 +56,7 @@ async function look(path = "/api/look") {
   try {
     const found = await ask(path, request({ fresh: machine !== looked }));
     if (mine !== last) return;
-    for (const name of ["machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
+    for (const name of ["methods", "machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
     model.set("word", found.word);
     model.set("asked", asked());
     looked = machine;
@@ -55,7 +65,7 @@ async function look(path = "/api/look") {
     const deepest = Math.max(found.built.run.heads.length, found.trained?.run.heads.length ?? 0);
     if (model.get("layer") >= deepest) model.set("layer", 0);
   } catch (error) {
-    if (mine === last) model.set("message", error.message);
+    if (mine === last) model.set("message", why(error));
   }
   model.save_changes();
   if (mine === last) working(false);
@@ -122,13 +132,14 @@ function machineForm() {
     look();
   };
   const zoo = model.get("zoo") ?? [];
+  const methods = model.get("methods") ?? [model.get("method")];
   return h("form", { class: "tools", onsubmit: submit },
     field("spec", { list: "zoo", placeholder: say(model, "machineHint"), size: 24, maxlength: 400, autocomplete: "off", spellcheck: "false" }),
     h("datalist", { id: "zoo" }, zoo.map((spec) => h("option", { value: spec }))),
     field("word", { placeholder: say(model, "wordHint"), size: 20, maxlength: 2000, autocomplete: "off", spellcheck: "false" }),
     field("length", { type: "number", min: 1, max: 1024, size: 5 }),
     h("label", {}, say(model, "method"), " ", h("select", { id: "method", name: "method" },
-      METHODS.map((name) => h("option", { value: name, selected: name === model.get("method") }, name)))),
+      methods.map((name) => h("option", { value: name, selected: name === model.get("method") }, name)))),
     h("button", { id: "show" }, say(model, "show")),
     h("button", { id: "train", type: "button", title: say(model, "trainHint"), onclick: () => look("/api/train") }, say(model, "train")),
     h("span", { id: "status", class: "note", role: "status" }),
@@ -161,7 +172,7 @@ function placesForm() {
     places.map((place) => h("option", { value: place, selected: place === brought[name] }, place)))));
 }
 
-// What is asked for while the page shows that it waits; what went wrong is said.
+// What is asked for while the page shows that it waits; what went wrong is shown.
 async function waited(answer, name) {
   model.set("waiting", true);
   model.set("message", "");
@@ -170,7 +181,7 @@ async function waited(answer, name) {
     model.set(name, await answer());
   } catch (error) {
     model.set(name, null);
-    model.set("message", error.message);
+    model.set("message", why(error));
   }
   model.set("waiting", false);
   model.save_changes();
@@ -179,7 +190,7 @@ async function waited(answer, name) {
 async function bring(name, place) {
   brought[name] = place;
   model.set("place", place);
-  await waited(() => told(fetch(`/studies/${place}`)), name);
+  await waited(() => answered(fetch(`/studies/${place}`)), name);
 }
 
 async function approximate() {
@@ -214,13 +225,12 @@ model.on("change", () => {
   history[further ? "pushState" : "replaceState"]({ ours: true }, "", link);
   [taken, linked] = [step(), link];
 });
-for (const name of ["language", "view", "studies", "zoo", "word", "place"]) model.on(`change:${name}`, fields);
+for (const name of ["language", "view", "studies", "zoo", "methods", "word", "place"]) model.on(`change:${name}`, fields);
 model.on("change:without", () => look());
 model.on("change:view", need);
 model.on("change:studies", need);
 addEventListener("hashchange", () => {
-  const told = Object.entries(fromLink(location.hash));
-  for (const [name, value] of told) if (!(history.state?.ours && ["language", "theme"].includes(name))) model.set(name, value);
+  for (const [name, value] of Object.entries(fromLink(location.hash))) if (!(history.state?.ours && ["language", "theme"].includes(name))) model.set(name, value);
   if (!VIEWS.includes(model.get("view"))) model.set("view", "machine");
   model.set("asked", asked());
   const [view, place] = [model.get("view"), model.get("place")];
@@ -249,7 +259,7 @@ document.body.replaceChildren(skipping, page);
 fields();
 renderExplorer({ model, el: page, form });
 need();
-told(fetch("/api/known")).then((known) => {
+answered(fetch("/api/known")).then((known) => {
   for (const [name, value] of Object.entries(known)) model.set(name, value);
   model.save_changes();
 });

@@ -1,4 +1,4 @@
-// More features than dimensions: what part of a dimension every feature has, and what becomes of a second feature.
+// More features than dimensions: the dimensionality of every feature, and whether a second feature is represented.
 
 import { colour, h, s, table } from "./dom.js";
 import { number } from "./chart.js";

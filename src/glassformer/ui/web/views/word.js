@@ -27,7 +27,7 @@ export function renderWord({ model, el }) {
     event.preventDefault();
     go(model.get("position") + step);
   };
-  const trained = says("trained")?.map((words, i) => (i ? words : "–")); // nobody asked it before the first letter
+  const trained = says("trained")?.map((words, i) => (i ? words : "–")); // it has no answer before the first letter
   const body = h("tbody", {},
     row("", run.tokens.map((token, i) => (i ? token : say(model, "start")))),
     row(say(model, "automaton"), right),
