@@ -6,7 +6,7 @@ setting, because it would compute something else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
@@ -24,10 +24,6 @@ Weights: TypeAlias = dict[str, Tensor]
 Translated: TypeAlias = tuple[Config, Weights]
 UNEMBEDDING: Final = "unembedding"
 """It has a name of its own in every family, and in some releases of the library another."""
-NEOX_LINEAR: Final = (
-    *("attention.dense", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"),
-    *("input_layernorm", "post_attention_layernorm"),
-)
 ACTIVATIONS: Final = {
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
@@ -66,29 +62,34 @@ def _made(config: Config, weights: Weights, whole: bool = False) -> Transformer:
     return made.eval()
 
 
-# -- the families ------------------------------------------------------------------------------------------
+# -- the families: the names of their modules by ours, and what is special ----------------------------------
+
+PARTS: Final = ("attn.Q", "attn.K", "attn.V", "attn.O", "mlp.in", "mlp.out", "ln1", "ln2", "mlp.gate")
+"""The modules of a block by our names; below, in the same order, by the names of each family."""
+GPT2: Final = ("attn.q", "attn.k", "attn.v", "attn.c_proj", "mlp.c_fc", "mlp.c_proj", "ln_1", "ln_2")
+LLAMA: Final = (
+    *("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"),
+    *("mlp.up_proj", "mlp.down_proj", "input_layernorm", "post_attention_layernorm", "mlp.gate_proj"),
+)
+NEOX: Final = (
+    *("attention.q", "attention.k", "attention.v", "attention.dense"),
+    *("mlp.dense_h_to_4h", "mlp.dense_4h_to_h", "input_layernorm", "post_attention_layernorm"),
+)
+BERT: Final = (
+    *("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"),
+    *("intermediate.dense", "output.dense", "attention.output.LayerNorm", "output.LayerNorm"),
+)
 
 
 def glassformer(theirs: Any, given: Weights) -> Translated:
     """What `export --to hf` wrote: all names are ours."""
-    same = (
-        "outputs",
-        "context",
-        "blocks",
-        "causal",
-        "attention",
-        "scaled",
-        "norm",
-        "norm_place",
-        "norm_eps",
-        "activation",
-    )
-    values = {name: getattr(theirs, name) for name in same}
+    same = ("outputs", "context", "blocks", "causal", "attention", "scaled", "norm", "norm_place", "norm_eps")
+    values = {name: getattr(theirs, name) for name in (*same, "activation")}
     return Config.from_json({"vocab": theirs.vocab_size, "width": theirs.hidden_size, **values}), given
 
 
 def gpt2(theirs: Any, given: Weights) -> Translated:
-    """Learned positions, norms before the sublayers, q, k and v in one matrix [in, out]."""
+    """Learned positions, norms before the sublayers, matrices [in, out], with q, k and v in one."""
     _refuse(theirs, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
     config = _config(
         theirs,
@@ -98,24 +99,12 @@ def gpt2(theirs: Any, given: Weights) -> Translated:
         norm="layer",
         norm_eps=theirs.layer_norm_epsilon,
     )
-    heads, own, width = theirs.n_head, config.blocks[0].head_width, config.width
+    in_block = {name: value for name, value in given.items() if name.startswith("transformer.h.")}
+    given = given | {name: value.T for name, value in in_block.items() if value.dim() == 2}
+    for name in (name for name in in_block if ".attn.c_attn." in name):
+        given |= _parted(name, "c_attn", given[name].chunk(3))
     weights = {"embed.W_E": given["transformer.wte.weight"], "pos_embed.W_pos": given["transformer.wpe.weight"]}
-    for i in range(theirs.n_layer):
-        old, new = f"transformer.h.{i}.", f"blocks.{i}."
-        matrix, bias = (given[f"{old}attn.c_attn.{what}"].chunk(3, -1) for what in ("weight", "bias"))
-        for part, w, b in zip("QKV", matrix, bias, strict=True):
-            weights |= {f"{new}attn.W_{part}": _heads(w, heads), f"{new}attn.b_{part}": b.view(heads, own)}
-        weights |= {
-            f"{new}attn.W_O": given[f"{old}attn.c_proj.weight"].view(heads, own, width),
-            f"{new}attn.b_O": given[f"{old}attn.c_proj.bias"],
-            f"{new}mlp.W_in": given[f"{old}mlp.c_fc.weight"],
-            f"{new}mlp.b_in": given[f"{old}mlp.c_fc.bias"],
-            f"{new}mlp.W_out": given[f"{old}mlp.c_proj.weight"],
-            f"{new}mlp.b_out": given[f"{old}mlp.c_proj.bias"],
-            **_norm(f"{new}ln1", given, f"{old}ln_1"),
-            **_norm(f"{new}ln2", given, f"{old}ln_2"),
-        }
-    return config, weights | _norm("ln_final", given, "transformer.ln_f") | {"unembed.W_U": given[UNEMBEDDING].T}
+    return config, weights | _by_name(given, config, "transformer.h.{}.", GPT2, {"ln_final": "transformer.ln_f"})
 
 
 def llama(theirs: Any, given: Weights) -> Translated:
@@ -131,28 +120,15 @@ def llama(theirs: Any, given: Weights) -> Translated:
         rotary_base=float(_rope(theirs)["rope_theta"]),
         gated=True,
     )
-    heads, groups = theirs.num_attention_heads, theirs.num_key_value_heads
-    weights = {"embed.W_E": given["model.embed_tokens.weight"], "ln_final.w": given["model.norm.weight"]}
-    for i in range(theirs.num_hidden_layers):
-        old, new = f"model.layers.{i}.", f"blocks.{i}."
-        for part, name, count in (("Q", "q_proj", heads), ("K", "k_proj", groups), ("V", "v_proj", groups)):
-            weights[f"{new}attn.W_{part}"] = _heads(given[f"{old}self_attn.{name}.weight"].T, count)
-        weights |= {
-            f"{new}attn.W_O": given[f"{old}self_attn.o_proj.weight"].T.reshape(heads, -1, config.width),
-            f"{new}mlp.W_gate": given[f"{old}mlp.gate_proj.weight"].T,
-            f"{new}mlp.W_in": given[f"{old}mlp.up_proj.weight"].T,
-            f"{new}mlp.W_out": given[f"{old}mlp.down_proj.weight"].T,
-            f"{new}ln1.w": given[f"{old}input_layernorm.weight"],
-            f"{new}ln2.w": given[f"{old}post_attention_layernorm.weight"],
-        }
-    return config, weights | {"unembed.W_U": given[UNEMBEDDING].T}
+    weights = {"embed.W_E": given["model.embed_tokens.weight"]}
+    return config, weights | _by_name(given, config, "model.layers.{}.", LLAMA, {"ln_final": "model.norm"})
 
 
 def gpt_neox(theirs: Any, given: Weights) -> Translated:
     """Partly rotary positions, attention and MLP side by side; q, k and v of each head follow each other."""
     _refuse(theirs, attention_bias=True)
-    heads, width, rope = theirs.num_attention_heads, theirs.hidden_size, _rope(theirs)
-    own = width // heads
+    heads, rope = theirs.num_attention_heads, _rope(theirs)
+    own = theirs.hidden_size // heads
     config = _config(
         theirs,
         units=theirs.intermediate_size,
@@ -164,15 +140,11 @@ def gpt_neox(theirs: Any, given: Weights) -> Translated:
         rotary_width=int(own * rope.get("partial_rotary_factor", 1.0)),
         parallel=theirs.use_parallel_residual,
     )
-    weights = {"embed.W_E": given["gpt_neox.embed_in.weight"], "unembed.W_U": given[UNEMBEDDING].T}
-    for i in range(theirs.num_hidden_layers):
-        old, new = f"gpt_neox.layers.{i}.", f"blocks.{i}."
-        matrix = given[f"{old}attention.query_key_value.weight"].view(heads, 3, own, width).unbind(1)
-        bias = given[f"{old}attention.query_key_value.bias"].view(heads, 3, own).unbind(1)
-        for part, w, b in zip("QKV", matrix, bias, strict=True):
-            weights |= {f"{new}attn.W_{part}": w.transpose(1, 2), f"{new}attn.b_{part}": b}
-        weights |= _of_linear_layers(new, given, config, *(f"{old}{name}" for name in NEOX_LINEAR))
-    return config, weights | _norm("ln_final", given, "gpt_neox.final_layer_norm")
+    for name in [name for name in given if ".query_key_value." in name]:
+        by_head = given[name].unflatten(0, (heads, 3, own)).unbind(1)
+        given = given | _parted(name, "query_key_value", (part.flatten(0, 1) for part in by_head))
+    weights, last = {"embed.W_E": given["gpt_neox.embed_in.weight"]}, {"ln_final": "gpt_neox.final_layer_norm"}
+    return config, weights | _by_name(given, config, "gpt_neox.layers.{}.", NEOX, last)
 
 
 def bert(theirs: Any, given: Weights) -> Translated:
@@ -192,27 +164,19 @@ def bert(theirs: Any, given: Weights) -> Translated:
         embed_norm=True,
         head=True,
     )
-    heads, first, head = theirs.num_attention_heads, "bert.embeddings.", "cls.predictions."
+    first, head = "bert.embeddings.", "cls.predictions."
     kind = given[f"{first}token_type_embeddings.weight"][0]
     weights = {
         "embed.W_E": given[f"{first}word_embeddings.weight"],
         "pos_embed.W_pos": given[f"{first}position_embeddings.weight"] + kind,
-        "head.W_H": given[f"{head}transform.dense.weight"].T,
-        "head.b_H": given[f"{head}transform.dense.bias"],
-        "unembed.W_U": given[UNEMBEDDING].T,
         "unembed.b_U": given[f"{head}decoder.bias"],
-        **_norm("ln_embed", given, f"{first}LayerNorm"),
-        **_norm("head.ln", given, f"{head}transform.LayerNorm"),
     }
-    for i in range(theirs.num_hidden_layers):
-        old, new = f"bert.encoder.layer.{i}.", f"blocks.{i}."
-        for part, name in (("Q", "query"), ("K", "key"), ("V", "value")):
-            weights[f"{new}attn.W_{part}"] = _heads(given[f"{old}attention.self.{name}.weight"].T, heads)
-            weights[f"{new}attn.b_{part}"] = given[f"{old}attention.self.{name}.bias"].view(heads, -1)
-        dense = (f"{old}{name}.dense" for name in ("attention.output", "intermediate", "output"))
-        norms = (f"{old}{name}.LayerNorm" for name in ("attention.output", "output"))
-        weights |= _of_linear_layers(new, given, config, *dense, *norms)
-    return config, weights
+    around = {
+        "ln_embed": f"{first}LayerNorm",
+        "head.ln": f"{head}transform.LayerNorm",
+        "head.H": f"{head}transform.dense",
+    }
+    return config, weights | _by_name(given, config, "bert.encoder.layer.{}.", BERT, around)
 
 
 FAMILIES: Final[dict[str, Callable[[Any, Weights], Translated]]] = {
@@ -223,33 +187,10 @@ FAMILIES: Final[dict[str, Callable[[Any, Weights], Translated]]] = {
 }
 
 
-def _heads(matrix: Tensor, heads: int) -> Tensor:
-    """[in, head · own] as [head, in, own]."""
-    return matrix.reshape(matrix.shape[0], heads, -1).transpose(0, 1)
-
-
-def _norm(new: str, given: Weights, old: str) -> Weights:
-    return {f"{new}.w": given[f"{old}.weight"], f"{new}.b": given[f"{old}.bias"]}
-
-
-def _of_linear_layers(
-    new: str, given: Weights, config: Config, out: str, up: str, down: str, first: str, second: str
-) -> Weights:
-    """A block's matrices [out, in] and biases, behind the heads and in the MLP, and its two norms."""
-    return {
-        f"{new}attn.W_O": given[f"{out}.weight"].T.reshape(config.blocks[0].heads, -1, config.width),
-        f"{new}attn.b_O": given[f"{out}.bias"],
-        f"{new}mlp.W_in": given[f"{up}.weight"].T,
-        f"{new}mlp.b_in": given[f"{up}.bias"],
-        f"{new}mlp.W_out": given[f"{down}.weight"].T,
-        f"{new}mlp.b_out": given[f"{down}.bias"],
-        **_norm(f"{new}ln1", given, first),
-        **_norm(f"{new}ln2", given, second),
-    }
-
-
 def _config(theirs: Any, units: int, activation: str, **choices: Any) -> Config:
     """The sizes, by the names that the library has for all families."""
+    if activation not in ACTIVATIONS:
+        raise InputError("interop.unknown_activation", name=activation, known=[*ACTIVATIONS])
     heads = theirs.num_attention_heads
     own = getattr(theirs, "head_dim", None) or theirs.hidden_size // heads
     groups = getattr(theirs, "num_key_value_heads", heads)
@@ -260,15 +201,41 @@ def _config(theirs: Any, units: int, activation: str, **choices: Any) -> Config:
         context=theirs.max_position_embeddings,
         width=theirs.hidden_size,
         blocks=(shape,) * theirs.num_hidden_layers,
-        activation=_activation(activation),
+        activation=ACTIVATIONS[activation],
         **choices,
     )
 
 
-def _activation(name: str) -> Any:
-    if name not in ACTIVATIONS:
-        raise InputError("interop.unknown_activation", name=name, known=[*ACTIVATIONS])
-    return ACTIVATIONS[name]
+def _parted(name: str, joined: str, parts: Iterable[Tensor]) -> Weights:
+    """Three weights in the place of one that holds queries, keys and values."""
+    return {name.replace(joined, part): value for part, value in zip("qkv", parts, strict=True)}
+
+
+def _by_name(given: Weights, config: Config, block: str, names: Sequence[str], outside: Mapping[str, str]) -> Weights:
+    """Our weights of modules that have others in their place: matrices are [out, in] there, and heads lie in a row."""
+    blocks = range(len(config.blocks))
+    inside = {
+        f"blocks.{i}.{ours}": block.format(i) + name for i in blocks for ours, name in zip(PARTS, names, strict=False)
+    }
+    weights = {"unembed.W_U": given[UNEMBEDDING].T}
+    for ours, theirs in (inside | outside).items():
+        part, _, kind = ours.rpartition(".")
+        weight, bias = (f"{ours}.w", f"{ours}.b") if kind.startswith("ln") else (f"{part}.W_{kind}", f"{part}.b_{kind}")
+        weights[weight] = _arranged(given[f"{theirs}.weight"], kind, config)
+        if f"{theirs}.bias" in given:
+            weights[bias] = _arranged(given[f"{theirs}.bias"], kind, config)
+    return weights
+
+
+def _arranged(value: Tensor, kind: str, config: Config) -> Tensor:
+    """A matrix as [in, out], or with an axis for heads; a bias of heads with that axis, too."""
+    shape = config.blocks[0]
+    heads = (shape.groups or shape.heads) if kind in ("K", "V") else shape.heads
+    if value.dim() == 1:
+        return value.reshape(heads, -1) if kind in ("Q", "K", "V") else value
+    if kind in ("Q", "K", "V"):
+        return value.T.reshape(config.width, heads, -1).transpose(0, 1)
+    return value.T.reshape(heads, -1, config.width) if kind == "O" else value.T
 
 
 def _rope(theirs: Any) -> dict[str, Any]:
