@@ -24,7 +24,6 @@ from glassformer.opening.opened import Opened
 from glassformer.training import Architecture, Settings, StateTracking, evaluate, train
 from glassformer.training.evaluation import evaluate_on
 from glassformer.training.trainer import Trained
-from glassformer.ui.languages import in_all_languages
 from glassformer.ui.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
 
 Progress = Callable[[str, int, int], None]
@@ -158,4 +157,4 @@ def _breaks(built: Built, trained: Trained, subject: Opened, tests: list[Test], 
 def _test_seen(test: Test) -> Seen:
     """The name of a test; and the length of its words, if it differs from training in nothing else."""
     letters = test.task.length if test.task.letters is None else None
-    return {"name": in_all_languages(test.name), "letters": letters, "alive": test.alive}
+    return {"name": test.name.in_all_languages(), "letters": letters, "alive": test.alive}

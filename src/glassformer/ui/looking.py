@@ -19,6 +19,7 @@ from glassformer.automata import Machine
 from glassformer.compiler.built import Built
 from glassformer.compiler.classification import classify
 from glassformer.compiler.constructions.universal import Approximation
+from glassformer.compiler.constructions.universal.proof import part_title
 from glassformer.documents.approximation.stages import stages
 from glassformer.errors import InputError
 from glassformer.instruments import score_heads
@@ -29,7 +30,6 @@ from glassformer.nn.trace import HookContext, HookPoint
 from glassformer.opening.opened import Opened
 from glassformer.ui.drawing.automaton import layout
 from glassformer.ui.drawing.cascade import draw_cascade
-from glassformer.ui.languages import in_all_languages
 
 Seen = dict[str, Any]
 
@@ -65,10 +65,10 @@ def class_seen(machine: Machine, spec: str, length: int, limits: Limits = QUICK)
     values, circuits, cascade = found.to_json(), found.complexity.of_circuits, found.cascade
     return {
         **{key: values[key] for key in CLASSIFIED},
-        "theorem": circuits and in_all_languages(circuits.theorem),
-        "assumes": circuits and in_all_languages(circuits.assumes),
+        "theorem": circuits and circuits.theorem.in_all_languages(),
+        "assumes": circuits and circuits.assumes.in_all_languages(),
         "groups": found.groups(),
-        "notes": [in_all_languages(note) for note in found.notes],
+        "notes": [note.in_all_languages() for note in found.notes],
         "drawing": cascade and {language: draw_cascade(cascade, spec, language) for language in LANGUAGES},
     }
 
@@ -78,20 +78,20 @@ def built_seen(built: Built) -> Seen:
     promised = built.certificate
     return {
         **{key: getattr(promised, key) for key in PROMISED},
-        "theorem": in_all_languages(promised.theorem),
-        "why": in_all_languages(promised.why),
+        "theorem": promised.theorem.in_all_languages(),
+        "why": promised.why.in_all_languages(),
         "margins": [
-            [in_all_languages(Message(f"margins.{name}_name")), in_all_languages(held)]
+            [Message(f"margins.{name}_name").in_all_languages(), held.in_all_languages()]
             for name, held in promised.margins.summary().items()
         ],
         "registers": [
-            {"name": each.name, "start": each.start, "size": each.size, "about": in_all_languages(each.about)}
+            {"name": each.name, "start": each.start, "size": each.size, "about": each.about.in_all_languages()}
             for each in promised.registers
         ],
         "parts": [
             {
-                "heads": [in_all_languages(operation.title) for operation in layer.heads],
-                "mlp": layer.mlp and [in_all_languages(does) for does in layer.mlp],
+                "heads": [operation.title.in_all_languages() for operation in layer.heads],
+                "mlp": layer.mlp and [does.in_all_languages() for does in layer.mlp],
             }
             for layer in promised.blocks
         ],
@@ -103,7 +103,10 @@ def approximation_seen(built: Approximation) -> Seen:
     return {
         **built.certificate.to_json(),
         "cells": built.grid.cells,
-        "parts": {name: len(layers) for name, layers in built.proof.parts.items()},
+        "parts": [
+            {"name": part_title(part).in_all_languages(), "blocks": len(layers)}
+            for part, layers in built.proof.parts.items()
+        ],
         "stages": {
             name: {
                 "lines": [_rounded_points(points) for points in panel.lines.values()],
@@ -155,11 +158,11 @@ def _head_seen(score: HeadScore, subject: Opened) -> Seen:
     return {
         "layer": score.layer,
         "head": score.head,
-        "job": in_all_languages(score.title),
+        "job": score.title.in_all_languages(),
         "at": None if score.at is None else [subject.names[token] for token in score.at],
         "confidence": score.confidence,
         "matters": score.matters,
-        "second": {"job": in_all_languages(second.title), "score": score.scores[second]},
+        "second": {"job": second.title.in_all_languages(), "score": score.scores[second]},
     }
 
 

@@ -19,7 +19,6 @@ from glassformer.opening.loading import load
 from glassformer.opening.opened import Opened
 from glassformer.training import StateTracking
 from glassformer.training.trainer import model_of
-from glassformer.ui.languages import in_all_languages
 from glassformer.ui.looking import Seen, built_seen, class_seen, machine_seen, refuse_strange_heads, word_seen
 from glassformer.ui.web.bundle import module, style
 from glassformer.ui.web.jobs import LONGEST_SCORED, scored
@@ -79,7 +78,7 @@ class Explorer(anywidget.AnyWidget):
         try:
             found = self._looked(self.word, self.without)
         except InputError as error:
-            self.message = in_all_languages(error.message)
+            self.message = error.message.in_all_languages()
             return
         tokens = len(found["built"]["run"]["tokens"])
         with self.hold_sync():

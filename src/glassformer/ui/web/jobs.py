@@ -28,7 +28,6 @@ from glassformer.messages import Message
 from glassformer.opening.loading import load
 from glassformer.opening.opened import Opened
 from glassformer.training import Architecture, Settings, StateTracking, train
-from glassformer.ui.languages import refusal
 from glassformer.ui.looking import (
     Seen,
     approximation_seen,
@@ -39,6 +38,7 @@ from glassformer.ui.looking import (
     refuse_strange_heads,
     word_seen,
 )
+from glassformer.ui.web.workers import refusal
 
 LONGEST_SPEC: Final = 400
 LONGEST_WORD: Final = 512

@@ -12,10 +12,9 @@ from typing import Any, Final
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.errors import InputError
 from glassformer.messages import Message
-from glassformer.ui.languages import refusal
 from glassformer.ui.web import studies
 from glassformer.ui.web.bundle import VIEWS
-from glassformer.ui.web.workers import Workers
+from glassformer.ui.web.workers import Workers, refusal
 
 try:
     import uvicorn

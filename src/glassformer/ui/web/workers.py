@@ -7,6 +7,7 @@ they are many is refused at once, so that ten thousand requests take no more tha
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import resource
 import signal
@@ -16,11 +17,15 @@ from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from glassformer.messages import Message
-from glassformer.ui.languages import refusal
 
 MEMORY: Final = 6 * 2**30
 """Bytes of address space of a worker; torch alone reserves some 2 GiB of it."""
 MOST_WAITING: Final = 16
+
+
+def refusal(message: Message) -> str:
+    """What was wrong with a request, in all languages, as JSON."""
+    return json.dumps({"error": message.in_all_languages()}, ensure_ascii=False)
 
 
 class Worker:

@@ -11,11 +11,6 @@ const STAGES = {
   errors: { title: "stageErrors", across: "firstEntry", lines: ["errorConstant", "errorModified", "errorOrdinary"] },
 };
 
-const PARTS = {
-  range: "partRange", quantise: "partQuantise", "selective shift": "partSelectiveShift", "global shift": "partGlobalShift",
-  zeroing: "partZeroing", values: "partValues", clamp: "partClamp",
-};
-
 // Errors of exactly 0 come as the least that the chart shows.
 const FLOOR = 1e-18;
 const exact = ([x, y]) => [x, y <= FLOOR ? 0 : y];
@@ -37,5 +32,5 @@ export function renderApproximation({ model, el }) {
     h("h3", {}, say(model, "approximated", { function: found.function, d: found.d, n: found.n, cells: found.cells })),
     h("div", { class: "charts" }, charts),
     table([say(model, "certificate"), ""], rows, { class: "wrapped" }),
-    h("p", { class: "note" }, say(model, "blocksOf", { parts: Object.entries(found.parts).map(([name, count]) => `${say(model, PARTS[name] ?? name)} ${count.toLocaleString()}`).join(", ") })));
+    h("p", { class: "note" }, say(model, "blocksOf", { parts: found.parts.map(({ name, blocks }) => `${say(model, name)} ${blocks.toLocaleString()}`).join(", ") })));
 }

@@ -205,11 +205,4 @@ export const en = {
   constantDistance: "distance of f and f̄",
   distance: "distance of f and g",
   blocksOf: "Blocks of each stage: {parts}",
-  partRange: "range",
-  partQuantise: "quantise",
-  partSelectiveShift: "selective shift",
-  partGlobalShift: "global shift",
-  partZeroing: "zeroing",
-  partValues: "values",
-  partClamp: "clamp",
 };

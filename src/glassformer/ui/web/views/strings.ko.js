@@ -206,11 +206,4 @@ export const ko = {
   constantDistance: "f와 f̄의 거리",
   distance: "f와 g의 거리",
   blocksOf: "단계별 블록: {parts}",
-  partRange: "범위",
-  partQuantise: "양자화",
-  partSelectiveShift: "선택적 이동",
-  partGlobalShift: "전역 이동",
-  partZeroing: "0으로 만들기",
-  partValues: "값",
-  partClamp: "자르기",
 };
