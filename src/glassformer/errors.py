@@ -13,10 +13,7 @@ class InputError(ValueError):
     """Something the user gave cannot be used as it is; the command line prints it and exits with 2."""
 
     def __init__(self, id: str | Message, /, **values: Any) -> None:
-        if isinstance(id, Message):
-            self.message = id
-        else:
-            self.message = Message(id, **values) if id in sentences("en") else verbatim(id)
+        self.message = id if isinstance(id, Message) else Message(id, **values)
         super().__init__(str(self.message))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[Message]]:
@@ -43,7 +40,7 @@ def finite_number(value: float, what: str | Message, least: float) -> float:
 
 
 def named(what: str | Message) -> Message:
-    """What something is called: by the id of its message, or as it is."""
+    """What a number is for: by the id of its message, or a parameter by its name."""
     if isinstance(what, Message):
         return what
     return Message(what) if what in sentences("en") else verbatim(what)

@@ -1,14 +1,6 @@
-"""How counts and lists are put into words, in messages and tables."""
+"""How counts and names are put into the tables of the command line and of notebooks."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-
-
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """'a', 'b', 'c', … and 7 more."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown}, … and {len(names) - most} more"
 
 
 def counted(number: int, thing: str) -> str:

@@ -46,7 +46,7 @@ class Classification:
 
     None where a construction that promises a constant depth has none for this machine, or a limit was passed.
     """
-    layers: dict[str, int]
+    layers: dict[str, int | None]
     """Layers of each construction for words of this length."""
     notes: list[Message]
     """What is not known, and why."""
@@ -141,10 +141,10 @@ def classify(
     return Classification(machine, judged, length, hardness, elements, plain, cascade, depth, layers, notes)
 
 
-def _layers(analysis: Analysis, length: int) -> tuple[dict[str, int | None], dict[str, int]]:
+def _layers(analysis: Analysis, length: int) -> tuple[dict[str, int | None], dict[str, int | None]]:
     """How many layers each construction takes: for words of the length that it promises, and for words of this one."""
     promised: dict[str, int | None] = {}
-    layers: dict[str, int] = {}
+    layers: dict[str, int | None] = {}
     for construction in CONSTRUCTIONS:
         try:
             plan = construction.plan(analysis)
@@ -154,7 +154,5 @@ def _layers(analysis: Analysis, length: int) -> tuple[dict[str, int | None], dic
         if plan is not None:
             grows = construction.promises == "logarithmic"
             promised[construction.name] = construction.layers(plan, length if grows else None)
-            of_this_length = construction.layers(plan, length)
-            assert of_this_length is not None
-            layers[construction.name] = of_this_length
+            layers[construction.name] = construction.layers(plan, length)
     return promised, layers

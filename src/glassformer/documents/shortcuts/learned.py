@@ -80,9 +80,8 @@ def brittle() -> Measured:
         for name, (here, uneven, longer) in zip(names, rows, strict=True)
     ]
     (here, uneven, longer), repaired = rows
-    return Message("shortcuts.brittle", models=models), here >= LEARNED and max(uneven, longer) < 0.9 and min(
-        repaired
-    ) >= LEARNED
+    breaks = here >= LEARNED > max(uneven, longer)
+    return Message("shortcuts.brittle", models=models), breaks and min(repaired) >= LEARNED
 
 
 def medians(models: Sequence[Trained]) -> tuple[float, float, float]:
