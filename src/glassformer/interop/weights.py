@@ -19,12 +19,13 @@ from torch import Tensor
 from glassformer.errors import InputError
 from glassformer.interop import huggingface
 from glassformer.nn import BlockShape, Config, Transformer
+from glassformer.nn.config import Activation
 
 Weights: TypeAlias = dict[str, Tensor]
 Translated: TypeAlias = tuple[Config, Weights]
 UNEMBEDDING: Final = "unembedding"
 """It has a name of its own in every family, and in some releases of the library another."""
-ACTIVATIONS: Final = {
+ACTIVATIONS: Final[dict[str, Activation]] = {
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "gelu": "gelu",
@@ -218,7 +219,7 @@ def _by_name(given: Weights, config: Config, block: str, names: Sequence[str], o
         f"blocks.{i}.{ours}": block.format(i) + name for i in blocks for ours, name in zip(PARTS, names, strict=False)
     }
     weights = {"unembed.W_U": given[UNEMBEDDING].T}
-    for ours, theirs in (inside | outside).items():
+    for ours, theirs in {**inside, **outside}.items():
         part, _, kind = ours.rpartition(".")
         weight, bias = (f"{ours}.w", f"{ours}.b") if kind.startswith("ln") else (f"{part}.W_{kind}", f"{part}.b_{kind}")
         weights[weight] = _arranged(given[f"{theirs}.weight"], kind, config)
