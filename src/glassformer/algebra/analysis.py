@@ -9,17 +9,22 @@ from functools import cached_property
 from glassformer.algebra.cascade import Cascade, lowest, tabulated
 from glassformer.algebra.holonomy import holonomy
 from glassformer.algebra.limits import TooLargeError, Watch
-from glassformer.automata import Machine
+from glassformer.automata import AnyMachine, Machine, finite
 
 
 @dataclass(frozen=True)
 class Analysis:
     """A machine, and what searches within limits find; one that passed a limit raises its TooLargeError again."""
 
-    machine: Machine
+    source: AnyMachine
     watch: Watch = field(default_factory=Watch)
     merge: bool = True
     """Whether levels of the cascade are merged where that makes it lower."""
+
+    @property
+    def machine(self) -> Machine:
+        """The machine, if it has finitely many states; InfiniteError if not."""
+        return finite(self.source)
 
     @cached_property
     def trimmed(self) -> Machine:

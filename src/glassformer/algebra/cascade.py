@@ -30,7 +30,7 @@ from jaxtyping import Bool, Integer
 from glassformer.algebra.groups import MOST_ELEMENTS, Group
 from glassformer.algebra.holonomy import Component, Holonomy, holonomy, merged
 from glassformer.algebra.limits import Watch
-from glassformer.automata import Semiautomaton
+from glassformer.automata import Semiautomaton, finite
 from glassformer.automata.semiautomaton import Word
 from glassformer.representation import HTMLRepresentation
 
@@ -251,7 +251,7 @@ def _by_doubling(group: Group, elements: Over) -> Over:
 
 def decompose(machine: Semiautomaton, merge: bool = True, watch: Watch | None = None) -> Cascade:
     """The cascade of a machine, as low as is known; by holonomy alone, with every level, if `merge` is False."""
-    plain = tabulated(holonomy(machine, watch), watch)
+    plain = tabulated(holonomy(finite(machine), watch), watch)
     return lowest(plain, watch) if merge else plain
 
 

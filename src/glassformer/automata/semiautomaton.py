@@ -31,20 +31,10 @@ Kind = TypeVar("Kind", bound="Semiautomaton")
 LARGEST_TABLE = 2**24  # entries of a transition table; `power` and `product` refuse to pass it
 
 
-@dataclass(frozen=True, eq=False)
-class Semiautomaton(HTMLRepresentation):
-    """States, letters, and `delta[letter, state]`: the state that the letter leads to."""
+class Alphabet:
+    """Letters by name, and words over them as rows of their numbers."""
 
-    states: tuple[str, ...]
     symbols: tuple[str, ...]
-    delta: Integer[np.ndarray, "symbol state"]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "states", _distinct_names(self.states, "state"))
-        object.__setattr__(self, "symbols", _distinct_names(self.symbols, "letter"))
-        object.__setattr__(self, "delta", _checked_table(self.delta, self.states, self.symbols))
-
-    # -- words -----------------------------------------------------------------------------------------
 
     def encode(self, word: Word) -> Indices:
         """The letters of a word as indices into `symbols`.
@@ -82,6 +72,41 @@ class Semiautomaton(HTMLRepresentation):
         """The string that `encode` reads back as this word (unless a letter's name holds a blank)."""
         separator = "" if all(len(symbol) == 1 for symbol in self.symbols) else " "
         return separator.join(self.symbols[i] for i in word)
+
+    def _checked_indices(self, given: Any) -> Indices:
+        word = _array(given, Message("automata.word_form"))
+        if word.dtype.kind not in "iu" or word.ndim == 0:
+            form = Message("automata.word_form")
+            raise InputError("automata.word_kind", form=form, dtype=str(word.dtype), shape=str(word.shape))
+        unsigned = word.view(word.dtype.str.replace("i", "u"))  # a negative number becomes a huge one
+        if word.size and unsigned.max() >= len(self.symbols):
+            outside = np.argwhere((word < 0) | (word >= len(self.symbols)))[0]
+            *which, position = outside
+            wrong = Message(
+                "automata.letter_number",
+                number=int(word[tuple(outside)]),
+                position=int(position) + 1,
+                alphabet=listed(self.symbols),
+                last=len(self.symbols) - 1,
+            )
+            if not which:
+                raise InputError(wrong)
+            raise InputError("automata.word_of_batch", what=wrong, word=str(tuple(map(int, which))))
+        return word
+
+
+@dataclass(frozen=True, eq=False)
+class Semiautomaton(Alphabet, HTMLRepresentation):
+    """States, letters, and `delta[letter, state]`: the state that the letter leads to."""
+
+    states: tuple[str, ...]
+    symbols: tuple[str, ...]
+    delta: Integer[np.ndarray, "symbol state"]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "states", _distinct_names(self.states, "state"))
+        object.__setattr__(self, "symbols", _distinct_names(self.symbols, "letter"))
+        object.__setattr__(self, "delta", _checked_table(self.delta, self.states, self.symbols))
 
     # -- simulation ------------------------------------------------------------------------------------
 
@@ -130,27 +155,6 @@ class Semiautomaton(HTMLRepresentation):
         return type(self)(**{**self.__dict__, **changes})
 
     # -- the rest --------------------------------------------------------------------------------------
-
-    def _checked_indices(self, given: Any) -> Indices:
-        word = _array(given, Message("automata.word_form"))
-        if word.dtype.kind not in "iu" or word.ndim == 0:
-            form = Message("automata.word_form")
-            raise InputError("automata.word_kind", form=form, dtype=str(word.dtype), shape=str(word.shape))
-        unsigned = word.view(word.dtype.str.replace("i", "u"))  # a negative number becomes a huge one
-        if word.size and unsigned.max() >= len(self.symbols):
-            outside = np.argwhere((word < 0) | (word >= len(self.symbols)))[0]
-            *which, position = outside
-            wrong = Message(
-                "automata.letter_number",
-                number=int(word[tuple(outside)]),
-                position=int(position) + 1,
-                alphabet=listed(self.symbols),
-                last=len(self.symbols) - 1,
-            )
-            if not which:
-                raise InputError(wrong)
-            raise InputError("automata.word_of_batch", what=wrong, word=str(tuple(map(int, which))))
-        return word
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.states, self.symbols, self.delta.tobytes())

@@ -14,20 +14,31 @@ import difflib
 import inspect
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from glassformer.automata import formats
+from glassformer.automata.infinite import INFINITE, AnyMachine, finite
 from glassformer.automata.regex import regex
 from glassformer.automata.semiautomaton import Machine
 from glassformer.automata.zoo import ZOO, parities
 from glassformer.errors import InputError
 from glassformer.messages import Message
 
+CALLS: Final[dict[str, Callable[..., AnyMachine]]] = {**ZOO, **INFINITE}
+"""What may be called in a spec."""
+
 
 def machine(spec: str | os.PathLike[str]) -> Machine:
-    """The machine that a spec names."""
+    """The machine that a spec names; one with infinitely many states is refused."""
+    return finite(any_machine(spec))
+
+
+def any_machine(spec: str | os.PathLike[str]) -> AnyMachine:
+    """The machine that a spec names, which may have infinitely many states."""
     if isinstance(spec, os.PathLike):
-        return formats.read(Path(spec))
+        return formats.read_any(Path(spec))
     if not isinstance(spec, str):
         raise InputError("automata.spec_kind", spec=spec)
     if spec.lstrip().startswith("regex:"):
@@ -36,19 +47,19 @@ def machine(spec: str | os.PathLike[str]) -> Machine:
     if power := re.fullmatch(r"C2\^(\d{1,9})", spec):
         return parities(int(power[1]))
     if Path(spec).suffix.lower() in formats.SUFFIXES:
-        return formats.read(Path(spec))
+        return formats.read_any(Path(spec))
     return _zoo_call(spec)
 
 
-def _zoo_call(spec: str) -> Machine:
+def _zoo_call(spec: str) -> AnyMachine:
     name, positional, named = _parse_call(spec)
-    if name not in ZOO:
-        near = difflib.get_close_matches(name.lower(), ZOO, n=3, cutoff=0.4)
+    if name not in CALLS:
+        near = difflib.get_close_matches(name.lower(), CALLS, n=3, cutoff=0.4)
         where = Message("automata.where_to_look", suffixes=sorted(formats.SUFFIXES))
         if near:
             raise InputError("automata.did_you_mean", name=name, near=near, where=where)
         raise InputError("automata.not_in_zoo", name=name, where=where)
-    make = ZOO[name]
+    make = CALLS[name]
     try:
         inspect.signature(make).bind(*positional, **named)
     except TypeError as error:
@@ -58,7 +69,7 @@ def _zoo_call(spec: str) -> Machine:
 
 def signature(name: str) -> str:
     """The parameters of a zoo machine as one would write them: (pairs=2, depth=3)."""
-    parameters = inspect.signature(ZOO[name]).parameters.values()
+    parameters = inspect.signature(CALLS[name]).parameters.values()
     return f"({', '.join(f'{p.name}={p.default}' for p in parameters)})" if parameters else ""
 
 

@@ -15,21 +15,24 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Integer
 
-from glassformer.automata.semiautomaton import Machine
+from glassformer.automata.infinite import AnyMachine, InfiniteMachine
+from glassformer.automata.semiautomaton import Alphabet, Machine
 
 LEAVING_PENALTY: Final = 1e18
 """By how much a transition that leaves home is less wanted than any other."""
 
 
-def every_word(machine: Machine, length: int) -> Integer[np.ndarray, "word length"]:
+def every_word(machine: Alphabet, length: int) -> Integer[np.ndarray, "word length"]:
     """All words of a length."""
     k = len(machine.symbols)
     return np.array(list(itertools.product(range(k), repeat=length)), dtype=np.intp).reshape(-1, length)
 
 
-def chosen_words(machine: Machine, length: int, count: int, seed: int) -> Integer[np.ndarray, "word length"]:
-    """The nasty words first, then as many random ones of each kind."""
+def chosen_words(machine: AnyMachine, length: int, count: int, seed: int) -> Integer[np.ndarray, "word length"]:
+    """The nasty words first, then as many random ones of each kind; with infinitely many states, the machine's own."""
     rng = np.random.default_rng(seed)
+    if isinstance(machine, InfiniteMachine):
+        return machine.words(length, count, rng)
     nasty = list(itertools.islice(nasty_words(machine, length, rng), max(min(count, 5), count // 2)))
     k = len(machine.symbols)
     uniform, skewed, runs, exploring, separating = ((count - len(nasty) + kind) // 5 for kind in (4, 3, 2, 1, 0))

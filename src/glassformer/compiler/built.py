@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Int, Integer
 
-from glassformer.automata import Label, Machine, formats
+from glassformer.automata import AnyMachine, Label, formats
 from glassformer.automata.semiautomaton import Word
 from glassformer.compiler.certificate import Certificate
 from glassformer.errors import InputError
@@ -29,7 +29,7 @@ class Built(HTMLRepresentation):
 
     model: Transformer
     certificate: Certificate
-    machine: Machine
+    machine: AnyMachine
 
     def states(self, words: Word) -> Integer[np.ndarray, "*batch length"]:
         """The state after every prefix, as the transformer sees it (words along all axes but the last)."""
@@ -88,7 +88,7 @@ class Built(HTMLRepresentation):
         for name in ("certificate.json", "machine.json"):
             if name not in documents:
                 raise InputError("compiler.not_built", folder=str(folder), name=name)
-        machine = formats.loads(documents["machine.json"], "json", f"{folder}/machine.json")
+        machine = formats.loads_any(documents["machine.json"], "json", f"{folder}/machine.json")
         certificate = Certificate.from_json(
             files.parse_json(documents["certificate.json"], f"{folder}/certificate.json")
         )

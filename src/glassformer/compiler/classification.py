@@ -18,7 +18,7 @@ from glassformer.algebra.holonomy import Component
 from glassformer.algebra.images import images
 from glassformer.algebra.limits import Limits, TooLargeError, Watch
 from glassformer.algebra.monoid import Monoid, monoid
-from glassformer.automata import Machine
+from glassformer.automata import Machine, finite
 from glassformer.automata import machine as machine_of
 from glassformer.compiler.constructions import CONSTRUCTIONS
 from glassformer.errors import InputError, whole_number
@@ -111,7 +111,7 @@ def classify(
 
     `show` is called with what is being looked for, how many there are so far, and how many are allowed.
     """
-    machine = machine_of(machine) if isinstance(machine, str) else machine
+    machine = machine_of(machine) if isinstance(machine, str) else finite(machine)
     if not isinstance(machine, Machine):
         raise InputError("algebra.no_labels")
     length = whole_number(length, "compiler.words_length", least=1)

@@ -35,7 +35,10 @@ class Construction(ABC, Generic[Plan]):
 
     @abstractmethod
     def plan(self, analysis: Analysis) -> Plan | None:
-        """What it needs to know of a machine; None if it is not for it; TooLargeError if a limit was passed."""
+        """What it needs to know of a machine; None if it is not for it; TooLargeError if a limit was passed.
+
+        One that asks for `analysis.machine` is not for machines with infinitely many states: that is an InfiniteError.
+        """
 
     @abstractmethod
     def layers(self, plan: Plan, length: int | None = None) -> int | None:

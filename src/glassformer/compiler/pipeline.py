@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 from glassformer.algebra import Limits
 from glassformer.algebra.analysis import Analysis
 from glassformer.algebra.limits import TooLargeError, Watch
-from glassformer.automata import Machine
-from glassformer.automata import machine as machine_of
+from glassformer.automata import AnyMachine, InfiniteMachine, Machine, any_machine
+from glassformer.automata.infinite import InfiniteError
 from glassformer.compiler.built import Built
 from glassformer.compiler.certificate import Certificate
 from glassformer.compiler.construction import Construction
@@ -32,7 +32,7 @@ Planned: TypeAlias = tuple[Construction[Any], Any, int]
 
 
 def compile(
-    machine: Machine | str | os.PathLike[str], length: int, method: str = AUTO, dtype: str = "float32"
+    machine: AnyMachine | str | os.PathLike[str], length: int, method: str = AUTO, dtype: str = "float32"
 ) -> Built:
     """A transformer that follows the machine (or the one a spec names) exactly, on words of up to `length` letters.
 
@@ -56,9 +56,11 @@ def compile(
     raise InputError(Message("compiler.reasons", reasons=refused))
 
 
-def _checked(machine: Machine | str | os.PathLike[str], length: int, method: str, dtype: str) -> tuple[Machine, int]:
-    machine = machine_of(machine) if isinstance(machine, str | os.PathLike) else machine
-    if not isinstance(machine, Machine):
+def _checked(
+    machine: AnyMachine | str | os.PathLike[str], length: int, method: str, dtype: str
+) -> tuple[AnyMachine, int]:
+    machine = any_machine(machine) if isinstance(machine, str | os.PathLike) else machine
+    if not isinstance(machine, Machine | InfiniteMachine):
         raise InputError("compiler.no_start")
     length = whole_number(length, "compiler.length", least=1)
     refuse_if_too_large(length)  # one parameter for each position at the very least
@@ -73,7 +75,7 @@ def refuse_unknown_method(method: str) -> None:
         raise InputError("compiler.method", methods=(AUTO, *BY_NAME), method=method)
 
 
-def _plans(machine: Machine, length: int, method: str) -> tuple[list[Planned], list[Message]]:
+def _plans(machine: AnyMachine, length: int, method: str) -> tuple[list[Planned], list[Message]]:
     """The plans of all constructions that know the machine, or of the one that is named, the shallowest first."""
     if method != AUTO:
         construction = BY_NAME[method]
@@ -93,6 +95,8 @@ def _all_plans(analysis: Analysis, length: int, refused: list[Message]) -> Itera
         except TooLargeError as error:
             refused.append(Message("compiler.not_tried", method=construction.name, why=error.message))
             continue
+        except InfiniteError:  # it is for machines with finitely many states alone
+            continue
         if plan is not None:
             layers = construction.layers(plan, length)
             assert layers is not None  # words of one length take a number of layers
@@ -100,7 +104,7 @@ def _all_plans(analysis: Analysis, length: int, refused: list[Message]) -> Itera
 
 
 def _margins_that_hold(
-    program: Program, machine: Machine, length: int, construction: Construction[Any], dtype: str
+    program: Program, machine: AnyMachine, length: int, construction: Construction[Any], dtype: str
 ) -> Margins:
     """The margins in a number format; if they do not hold, the error names a format or a method that would do."""
     checked = margins(program, PRECISIONS[dtype])
@@ -119,7 +123,7 @@ def _margins_that_hold(
     raise InputError("compiler.not_exact", dtype=dtype, failures=failures, advice=advice)
 
 
-def _would_hold(construction: Construction[Any], machine: Machine, length: int, dtype: str) -> bool:
+def _would_hold(construction: Construction[Any], machine: AnyMachine, length: int, dtype: str) -> bool:
     try:
         program = construction.lower(construction.plan(Analysis(machine)), length)
     except InputError:

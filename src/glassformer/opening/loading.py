@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from glassformer.automata import Machine, formats
+from glassformer.automata import AnyMachine, formats
 from glassformer.compiler.built import Built
 from glassformer.errors import InputError
 from glassformer.instruments.layers import layers_of
@@ -95,12 +95,12 @@ def _of_documents(open_model: Callable[[], Any], documents: Mapping[str, str], p
         run = files.parse_json(documents[TRAINING], f"{place}/{TRAINING}")
         return None if reads_text(run) else _of_task(open_model, task_from_json(run, f"{place}/{TRAINING}"), place)
     if MACHINE in documents:
-        machine = formats.loads(documents[MACHINE], "json", f"{place}/{MACHINE}")
+        machine = formats.loads_any(documents[MACHINE], "json", f"{place}/{MACHINE}")
         return _of_machine(open_model, machine, place)
     return None
 
 
-def _of_machine(open_model: Callable[[], Any], machine: Machine, place: Path | str) -> Opened:
+def _of_machine(open_model: Callable[[], Any], machine: AnyMachine, place: Path | str) -> Opened:
     """A model that was built for a machine: its answers are all states."""
     opened = _of_task(open_model, StateTracking(machine, open_model().config.context - 1), place)
     return replace(opened, is_built=True, open_vocabulary=lambda: replace(opened.vocabulary, outputs=machine.states))

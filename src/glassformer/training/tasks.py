@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Integer
 
-from glassformer.automata import Machine, formats
+from glassformer.automata import AnyMachine, InfiniteMachine, formats
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.nn.config import check_flags
 from glassformer.training.batch import IGNORE_INDEX, Batch
@@ -26,7 +26,7 @@ from glassformer.training.transductions import Transduction
 LONGEST: Final = 2**20
 Words: TypeAlias = Integer[np.ndarray, "word length"]
 
-QUESTIONS: Final[dict[str, Callable[[Machine, int], str]]] = {
+QUESTIONS: Final[dict[str, Callable[[AnyMachine, int], str]]] = {
     "state": lambda machine, state: machine.states[state],
     "output": lambda machine, state: str(machine.outputs[state]),
     "start": lambda machine, state: str(state == machine.start),
@@ -55,7 +55,7 @@ class StateTracking:
     each after its letter, and the model writes them itself when it is tested.
     """
 
-    machine: Machine
+    machine: AnyMachine
     length: int
     predict: str = "state"
     letters: tuple[float, ...] | None = None
@@ -115,6 +115,8 @@ class StateTracking:
     def words(self, rng: np.random.Generator, count: int) -> Words:
         """Random words."""
         if self.letters is None:
+            if isinstance(self.machine, InfiniteMachine):
+                return self.machine.words(self.length, count, rng)
             return rng.integers(0, len(self.machine.symbols), (count, self.length))
         edges = np.cumsum(self.letters)
         drawn: Words = np.searchsorted(edges, rng.random((count, self.length)) * edges[-1], side="right")
@@ -237,6 +239,6 @@ def task_from_json(run: Any, source: str) -> WordTask | Transduction:
             return FlipFlopLanguage(**values["flip_flop_language"])
         rest: Mapping[str, Any] = {name: value for name, value in values.items() if name not in ("machine", "letters")}
         letters = tuple(values["letters"]) if values["letters"] else None
-        return StateTracking(formats.loads(json.dumps(values["machine"]), "json", source), letters=letters, **rest)
+        return StateTracking(formats.loads_any(json.dumps(values["machine"]), "json", source), letters=letters, **rest)
     except (TypeError, KeyError) as error:
         raise InputError("tasks.none", source=source, why=str(error)) from None

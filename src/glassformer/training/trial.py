@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import torch
 
-from glassformer.automata import machine
+from glassformer.automata import any_machine
 from glassformer.errors import InputError
 from glassformer.training import corpora
 from glassformer.training.architecture import Architecture
@@ -90,7 +90,7 @@ def task_of(values: Mapping[str, Any]) -> Task:
     if spec == FLIP_FLOP:
         language: FlipFlopLanguage = _made_of(FlipFlopLanguage, rest, "task")
         return language
-    tracking: StateTracking = _made_of(StateTracking, {"machine": machine(spec), **rest}, "task")
+    tracking: StateTracking = _made_of(StateTracking, {"machine": any_machine(spec), **rest}, "task")
     return tracking
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.algebra import Limits
-from glassformer.automata import Machine
+from glassformer.automata import Machine, finite
 from glassformer.automata.words import example_word, exploring_words, lasting
 from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
@@ -142,7 +142,7 @@ def _breaks(built: Built, trained: Trained, subject: Opened, tests: list[Test], 
     for test in tests:
         found["trained"][str(test.name)] = trained.tests[str(test.name)].accuracy
         found["built"][str(test.name)] = evaluate(built.model, test.task, scale.tested).accuracy
-    machine, models = built.machine, {"trained": subject.model, "built": built.model}
+    machine, models = finite(built.machine), {"trained": subject.model, "built": built.model}
     home, alive = lasting(machine), list[Test]()
     if home[machine.start] and not home[machine.reachable()].all():
         for n in _lengths(scale.length):

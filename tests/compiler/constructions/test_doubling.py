@@ -10,7 +10,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.automata import Machine, machine, zoo
+from glassformer.automata import Machine, finite, machine, zoo
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.compiler.built import Built
 from glassformer.compiler.classification import classify
@@ -26,7 +26,7 @@ by_doubling = partial(compile, method="log")
 def assert_within_bounds(built: Built) -> None:
     n, t = len(built.machine.states), built.certificate.exact_length
     bits = math.ceil(math.log2(t + 1))
-    assert built.certificate.layers == max(1, math.ceil(math.log2(window(built.machine, t) or 1))) <= bits
+    assert built.certificate.layers == max(1, math.ceil(math.log2(window(finite(built.machine), t) or 1))) <= bits
     assert built.certificate.heads <= 1
     assert built.certificate.width <= 2 * n + 4 * bits + 8
     assert built.certificate.mlp <= 4 * n * n + 4 * n
@@ -63,10 +63,10 @@ def test_a_machine_that_forgets_needs_no_longer_window_than_it_remembers(count: 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_where_all_letters_do_the_same_the_position_tells_the_state(spec: str, dtype: str) -> None:
     built = by_doubling(spec, 100, dtype=dtype)
-    assert window(built.machine, 100) == 0
+    assert window(finite(built.machine), 100) == 0
     assert (built.certificate.layers, built.certificate.heads, built.certificate.mlp) == (1, 0, 0)
     assert verify(built, words=3).wrong == 0
-    assert compile(spec, 100).certificate.layers == 1 == classify(built.machine, length=100).depth["log"]
+    assert compile(spec, 100).certificate.layers == 1 == classify(finite(built.machine), length=100).depth["log"]
 
 
 def test_positions_tell_only_of_states_that_words_of_the_length_reach() -> None:

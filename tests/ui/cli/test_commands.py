@@ -223,7 +223,7 @@ def test_an_interrupt_is_said_and_exits_with_130(shell: Shell, monkeypatch: pyte
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("glassformer.ui.cli.models.machine", interrupt)
+    monkeypatch.setattr("glassformer.compiler.pipeline.compile", interrupt)
     assert shell("compile", "parity", code=130)[1].strip() == "glassformer: interrupted"
 
 

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from glassformer.atomic import write_atomically
 from glassformer.automata.formats import att, dot, json
+from glassformer.automata.infinite import AnyMachine, finite
 from glassformer.automata.semiautomaton import Machine
 from glassformer.errors import InputError
 from glassformer.messages import listed
@@ -23,6 +24,11 @@ SUFFIXES = {".json": "json", ".dot": "dot", ".gv": "dot", ".att": "att"}
 
 
 def read(path: str | os.PathLike[str]) -> Machine:
+    """The machine in a file; one with infinitely many states is refused."""
+    return finite(read_any(path))
+
+
+def read_any(path: str | os.PathLike[str]) -> AnyMachine:
     """The machine in a file."""
     path = Path(path)
     kind = _kind(path)
@@ -32,7 +38,7 @@ def read(path: str | os.PathLike[str]) -> Machine:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError("formats.not_utf8", path=str(path), line=line) from None
-    return loads(text, kind, str(path))
+    return loads_any(text, kind, str(path))
 
 
 def write(machine: Machine, path: str | os.PathLike[str]) -> None:
@@ -42,14 +48,19 @@ def write(machine: Machine, path: str | os.PathLike[str]) -> None:
 
 
 def loads(text: str, kind: str, name: str = "<text>") -> Machine:
+    """The machine that a text in one of the formats describes; one with infinitely many states is refused."""
+    return finite(loads_any(text, kind, name))
+
+
+def loads_any(text: str, kind: str, name: str = "<text>") -> AnyMachine:
     """The machine that a text in one of the formats describes."""
-    machine: Machine = _format(kind).loads(text, name)
+    machine: AnyMachine = _format(kind).loads(text, name)
     return machine
 
 
-def dumps(machine: Machine, kind: str) -> str:
-    """The text that describes a machine in one of the formats."""
-    text: str = _format(kind).dumps(machine)
+def dumps(machine: AnyMachine, kind: str) -> str:
+    """The text that describes a machine in one of the formats; only JSON describes one with infinitely many states."""
+    text: str = _format(kind).dumps(machine if kind == "json" else finite(machine))
     return text
 
 

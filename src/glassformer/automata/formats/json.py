@@ -6,6 +6,8 @@
 `delta[i][j]` is the number of the state that letter i leads to from state j. `start` is the name or the number of a
 state (the first if not given); `outputs` has a label for each state: all true or false for a language, or all text
 (the names of the states if not given).
+
+A machine with infinitely many states is its kind and its numbers: {"kind": "brackets", "pairs": 2}.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from collections import Counter
 from typing import Any
 
 from glassformer.automata.formats.build import machine
+from glassformer.automata.infinite import AnyMachine, InfiniteMachine, infinite_machine
 from glassformer.automata.place import Source
-from glassformer.automata.semiautomaton import Label, Machine
+from glassformer.automata.semiautomaton import Label
 from glassformer.errors import InputError
 from glassformer.messages import Message, listed, verbatim
 
@@ -25,10 +28,13 @@ REQUIRED = ("symbols", "states", "delta")
 KEYS = (*REQUIRED, "start", "outputs")
 
 
-def loads(text: str, name: str) -> Machine:
+def loads(text: str, name: str) -> AnyMachine:
     """The machine that a JSON text describes."""
     source = Source(text, name)
-    data = _object(source)
+    data = _parsed(source)
+    if isinstance(data, dict) and "kind" in data:
+        return infinite_machine(data, name)
+    data = _object(source, data)
     states, symbols = _names(source, data, "states"), _names(source, data, "symbols")
     delta = _delta(source, data["delta"], len(symbols), len(states))
     start = _start(source, data.get("start", 0), states)
@@ -36,8 +42,10 @@ def loads(text: str, name: str) -> Machine:
     return machine(source, states, symbols, delta, start=start, outputs=outputs)
 
 
-def dumps(machine: Machine) -> str:
+def dumps(machine: AnyMachine) -> str:
     """The JSON text of a machine: a key a line, and a row of the table a line."""
+    if isinstance(machine, InfiniteMachine):
+        return _text(machine.to_json()) + "\n"
     rows = ",\n".join(f"    {json.dumps(row)}" for row in machine.delta.tolist())
     parts = {
         "symbols": _text(machine.symbols),
@@ -53,9 +61,8 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _object(source: Source) -> dict[str, Any]:
+def _object(source: Source, data: Any) -> dict[str, Any]:
     """The object that the text holds, with the right keys."""
-    data = _parsed(source)
     if not isinstance(data, dict):
         raise source.wrong("formats.json_object", keys=listed(KEYS), value=_kind(data))
     for key in data:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from glassformer.automata import Machine
+from glassformer.automata import Machine, finite
 from glassformer.nn.recurrent import Recurrent
 
 
 def recurrent_network(machine: Machine) -> Recurrent:
     """The network whose hidden units are the transitions of the machine."""
+    machine = finite(machine)
     letters, states = len(machine.symbols), len(machine.states)
     leads_to = torch.tensor(
         [*machine.delta.ravel(), machine.start]

@@ -58,12 +58,12 @@ def dataset(
     """Write words of a machine, and its state after every letter, as Parquet or a Hugging Face dataset."""
     import numpy as np
 
-    from glassformer.automata import machine
+    from glassformer.automata import any_machine
     from glassformer.interop.exporting import columns
     from glassformer.interop.tables import check_place, write_tables
     from glassformer.training.tasks import StateTracking
 
-    task = StateTracking(machine(spec), length, predict)
+    task = StateTracking(any_machine(spec), length, predict)
     if (letters := length * (words + held_out)) > MOST_LETTERS:
         raise InputError("cli.too_many_letters", letters=letters, limit=MOST_LETTERS)
     counts = {"train": words} | ({"test": held_out} if held_out else {})

@@ -11,9 +11,8 @@ import typer
 
 from glassformer.algebra.limits import Limits
 from glassformer.atomic import write_atomically
-from glassformer.automata import Machine, formats, machine
-from glassformer.automata.spec import signature
-from glassformer.automata.zoo import ZOO
+from glassformer.automata import AnyMachine, Machine, formats, machine
+from glassformer.automata.spec import CALLS, signature
 from glassformer.errors import InputError
 from glassformer.ui.cli.terminal import (
     AsJson,
@@ -42,14 +41,19 @@ def zoo(
     if spec is not None:
         return show_machine(machine(spec), as_json)
     rows = [
-        {"name": name, "parameters": signature(name), "states": len(make().states), "about": make.__doc__ or ""}
-        for name, make in ZOO.items()
+        {"name": name, "parameters": signature(name), "states": number_of_states(make()), "about": make.__doc__ or ""}
+        for name, make in CALLS.items()
     ]
     if as_json:
         return print_json(rows)
-    named = ((f"{row['name']}{row['parameters']}", row["states"], row["about"]) for row in rows)
+    named = ((f"{row['name']}{row['parameters']}", row["states"] or "∞", row["about"]) for row in rows)
     print_table(("machine", "states", "what it computes"), named, title="The zoo (states for the parameters shown)")
     return None
+
+
+def number_of_states(shown: AnyMachine) -> int | None:
+    """How many there are, or None if there is no end of them."""
+    return len(shown.states) if isinstance(shown, Machine) else None
 
 
 @app.command()

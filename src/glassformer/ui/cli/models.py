@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich import box
 
-from glassformer.automata import machine
 from glassformer.messages import Message
 from glassformer.ui.cli.terminal import (
     AsJson,
@@ -46,7 +45,7 @@ def compile(
     """Build a transformer that follows a machine exactly, every weight by theorem."""
     from glassformer.compiler.pipeline import compile as build
 
-    built = build(machine(spec), length, method, dtype)
+    built = build(spec, length, method, dtype)
     if folder is not None:
         built.save(folder)
     certificate = built.certificate

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.automata import Machine, Semiautomaton
+from glassformer.automata import Machine, Semiautomaton, finite
 from glassformer.messages import Message
 
 MOST_STATES: Final = 24
@@ -100,7 +100,7 @@ def layout(machine: Semiautomaton) -> Layout | None:
 
 def draw_machine(machine: Semiautomaton) -> str | None:
     """The drawing as SVG text in the colour of the text around it, for light and dark; none of too many states."""
-    found = layout(machine)
+    found = layout(finite(machine))
     if found is None:
         return None
     line = 'fill="none" stroke="currentColor" stroke-width="1.3" stroke-opacity="0.65"'

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from torch import Tensor
 
+from glassformer.automata import Machine
 from glassformer.compiler.built import Built
 from glassformer.compiler.description import describe
 from glassformer.messages import Message
@@ -75,7 +76,7 @@ def _(built: Built) -> str:
         sentence(f"Why this one: {about.why}"),
         table(["layer", "part", "does", "writes"], _parts(built)),
         folded("margins", table([], [(Message(f"margins.{name}_name"), message) for name, message in margins])),
-        folded("the machine", machines.html(built.machine)),
+        folded("the machine", machines.html(built.machine)) if isinstance(built.machine, Machine) else "",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.automata import Machine
+from glassformer.automata import AnyMachine, Machine, finite
 from glassformer.automata import machine as machine_of
 from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
@@ -62,7 +62,8 @@ class Explorer(anywidget.AnyWidget):
     def __init__(self, model: Built, spec: str, word: str, trained: tuple[Opened, Seen] | None, **given: Any) -> None:
         self._models = {"built": (load(model), built_seen(model))} | ({"trained": trained} if trained else {})
         length = model.certificate.exact_length
-        given |= {"machine": machine_seen(model.machine, spec), "classified": class_seen(model.machine, spec, length)}
+        followed = finite(model.machine)
+        given |= {"machine": machine_seen(followed, spec), "classified": class_seen(followed, spec, length)}
         given["heads"] = {who: scored(subject, LONGEST_SCORED) for who, (subject, _) in self._models.items()}
         super().__init__(word=word, **self._looked(word, []), **given)
         self.observe(self._look, ["word", "without"])
@@ -108,7 +109,7 @@ def explore(
     if not isinstance(machine, Built):
         made = machine_of(machine) if isinstance(machine, str) else machine
         machine = compile(made, max(length, len(made.one_word(word)), 1), method)
-    beside = None if trained is None else _trained_on(machine.machine, Path(trained))
+    beside = None if trained is None else _trained_on(finite(machine.machine), Path(trained))
     return Explorer(machine, spec, word, beside, language=language, theme=theme)
 
 
@@ -123,5 +124,7 @@ def _trained_on(machine: Machine, folder: Path) -> tuple[Opened, Seen]:
     return subject, about | {key: result[key] for key in ("accuracy", "steps")}
 
 
-def _same(one: Machine, other: Machine) -> bool:
+def _same(one: AnyMachine, other: Machine) -> bool:
+    if not isinstance(one, Machine):
+        return False
     return one.symbols == other.symbols and one.start == other.start and np.array_equal(one.delta, other.delta)
