@@ -40,6 +40,22 @@ def test_the_remainder_is_an_exact_one_hot_of_an_inexact_number(noise: float, mo
     assert torch.equal(after[:, out.columns], expected)
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 7])
+@pytest.mark.parametrize("noise", [0.0, 0.24, -0.24])
+def test_the_bits_of_an_inexact_number_are_exact(noise: float, count: int) -> None:
+    largest = 150
+    stream = Stream()
+    number, out = stream.register("number", 1, high=largest), stream.register("out", count)
+    positions = Positions(stream, largest + 1)
+    circuit = Circuit(stream)
+    circuit.write(out, circuit.bits(circuit.read(number)[0], count, largest))
+    numbers = torch.arange(largest + 1)
+    after = run(stream, positions, {number: numbers[:, None] + noise}, circuit, torch.float32)
+    expected = numbers.clamp_max(2**count - 1)[:, None] >> torch.arange(count) & 1
+    assert torch.equal(after[:, out.columns], expected.float())
+    assert len(circuit.layers) <= 6
+
+
 def test_two_stages_take_fewer_units() -> None:
     sizes = []
     for stages in (1, 2):

@@ -127,11 +127,27 @@ class Circuit:
         excess = self.relu(number + (0.5 - threshold), largest + 1.0)  # 0 below, at least ¼ from the threshold on
         return self.relu(excess * -8.0 + 1.0, 1.0)
 
-    def digits(self, number: Signal, count: int, largest: float) -> list[Signal]:
-        """A whole number from 0 to count − 1 as a one-hot; what lies beyond is the nearest of these."""
-        under = [self.below(number, i, largest) for i in range(1, count)]
+    def digits(self, number: Signal, count: int, largest: float, unit: int = 1) -> list[Signal]:
+        """How many whole units a number has, from 0 to count − 1, as a one-hot; what lies beyond is the nearest."""
+        under = [self.below(number, unit * i, largest) for i in range(1, count)]
         edges = [Signal(), *under, Signal(constant=1.0)]
         return [high - low for low, high in itertools.pairwise(edges)]
+
+    def bits(self, number: Signal, count: int, largest: float, stages: int = 3) -> list[Signal]:
+        """A whole number as so many bits, the lowest first; what lies beyond has the highest ones set.
+
+        Each stage compares the number with all values of some bits, the highest first, and takes them off. In three
+        stages that is some 2^(count/3) units each time, and no more hidden layers for any count. Fewer than 3 bits are
+        not worth a stage.
+        """
+        found: list[Signal] = []
+        size = max(3, -(-count // stages))
+        for low in reversed(range(0, count, size)):
+            digits = self.digits(number, 2 ** min(size, count - low), largest, 2**low)
+            number = number - total(digit * float(i << low) for i, digit in enumerate(digits))
+            at = range(min(size, count - low))
+            found = [total(digit for i, digit in enumerate(digits) if i >> bit & 1) for bit in at] + found
+        return found
 
     def remainder(self, number: Signal, largest: int, modulus: int, stages: int = 2) -> list[Signal]:
         """number mod modulus as a one-hot, for whole numbers from 0 to the largest.
