@@ -125,7 +125,7 @@ class FlatSum(Operation):
     """Every position looks at all letters so far with equal weights.
 
     Every token scores 0 and the start token log(context − p), so all weights are 1/context whatever the position; the
-    value is multiplied by the context again.
+    value is multiplied by the context again. Where the sign is enough, the start token scores 0, too.
     """
 
     kind = "flat_sum"
@@ -145,12 +145,21 @@ class FlatSum(Operation):
 
     def head(self, positions: Positions, source: Register, target: Register) -> Head:
         """Sum the source, which must be 0 at the start token, into the target."""
-        stream, context = positions.stream, positions.context
+        stream = positions.stream
         query, key = stream.form({positions.share: [[1.0]]}), stream.form({positions.first: [[1.0]]})
-        value, output = _moving(stream, {target: source}, gain=float(context))
-        largest_summand = max(abs(source.low), abs(source.high))
-        largest = math.log(context)
-        return Head(self, query, key, value, output, math.inf, largest, 1, context - 1, largest_summand)
+        return self._head(positions, query, key, source, target, math.log(positions.context))
+
+    def sign_head(self, positions: Positions, source: Register, target: Register) -> Head:
+        """Sum the source, which must be 0 at the start token, up to a factor that is 1 or more: context/(p + 1)."""
+        alike = positions.stream.form({source: torch.zeros(source.size, 1)})
+        return self._head(positions, alike, alike, source, target, 0.0)
+
+    def _head(
+        self, positions: Positions, query: Form, key: Form, source: Register, target: Register, largest_score: float
+    ) -> Head:
+        value, output = _moving(positions.stream, {target: source}, gain=float(positions.context))
+        largest_summand, summands = max(abs(source.low), abs(source.high)), positions.context - 1
+        return Head(self, query, key, value, output, math.inf, largest_score, 1, summands, largest_summand)
 
 
 @dataclass(frozen=True)
