@@ -6,7 +6,7 @@ from glassformer.compiler.construction import Construction
 from glassformer.compiler.constructions.cascade import ByCascade
 from glassformer.compiler.constructions.doubling import Doubling
 from glassformer.compiler.constructions.gridworld import Gridworld
-from glassformer.compiler.constructions.stack import Brackets
+from glassformer.compiler.constructions.stack import Nested
 
-CONSTRUCTIONS: Final[tuple[Construction[Any], ...]] = (Doubling(), ByCascade(), Gridworld(), Brackets())
+CONSTRUCTIONS: Final[tuple[Construction[Any], ...]] = (Doubling(), ByCascade(), Gridworld(), Nested())
 BY_NAME: Final = {construction.name: construction for construction in CONSTRUCTIONS}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from glassformer.compiler.program import Program
 
 
-class Brackets(Construction[Stack]):
+class Nested(Construction[Stack]):
     """For stacks with brackets for letters, under whatever names; the plan is the stack."""
 
     name = "dyck"
