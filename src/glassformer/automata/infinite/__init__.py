@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Final
 
+from glassformer.automata.infinite.brackets import Brackets
 from glassformer.automata.infinite.machine import AnyMachine, InfiniteError, InfiniteMachine, finite
 from glassformer.errors import InputError
 
-__all__ = ["INFINITE", "AnyMachine", "InfiniteError", "InfiniteMachine", "finite", "infinite_machine"]
+__all__ = ["INFINITE", "AnyMachine", "Brackets", "InfiniteError", "InfiniteMachine", "finite", "infinite_machine"]
 
-INFINITE: Final[dict[str, type[InfiniteMachine]]] = {}
+INFINITE: Final[dict[str, type[InfiniteMachine]]] = {each.kind: each for each in (Brackets,)}
 """Every kind is a word of the spec language, like the machines of the zoo."""
 
 

@@ -1,35 +1,37 @@
-"""Brackets of bounded depth, in three attention layers; in two if they are all of one kind."""
+"""Brackets of any depth, in three attention layers; in two if they are all of one kind."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from glassformer.algebra.analysis import Analysis
+from glassformer.automata.infinite import Brackets
 from glassformer.compiler.construction import Construction
-from glassformer.compiler.constructions.stack.stack import Stack, stack_of
+from glassformer.compiler.constructions.stack.stack import Nesting, nesting_of, stack_of
 from glassformer.messages import Message
 
 if TYPE_CHECKING:
     from glassformer.compiler.program import Program
 
 
-class Nested(Construction[Stack]):
-    """For stacks with brackets for letters, under whatever names; the plan is the stack."""
+class Nested(Construction[Nesting]):
+    """For brackets as deep as one likes, and for stacks of bounded depth that read brackets, under whatever names."""
 
     name = "dyck"
     theorem = Message("stack.theorem")
     promises = "constant"
 
-    def plan(self, analysis: Analysis) -> Stack | None:
-        """The machine as a stack."""
-        return stack_of(analysis.machine)
+    def plan(self, analysis: Analysis) -> Nesting | None:
+        """What its letters do; of a machine with finitely many states, the stack that each of them stands for."""
+        source = analysis.source
+        return nesting_of(source) if isinstance(source, Brackets) else stack_of(analysis.machine)
 
-    def layers(self, plan: Stack, length: int | None = None) -> int | None:
+    def layers(self, plan: Nesting, length: int | None = None) -> int | None:
         """How many are open; which of them is closed, if there are several kinds; whether anything was wrong."""
-        return 2 if plan.kinds == 1 else 3
+        return 2 if plan.pairs == 1 else 3
 
-    def lower(self, plan: Stack, length: int) -> Program:
-        """Count the open brackets, find the one that is closed, remember errors."""
-        from glassformer.compiler.constructions.stack.program import dyck_program
+    def lower(self, plan: Nesting, length: int) -> Program:
+        """Count the open brackets, find the partner of each that closes, remember errors."""
+        from glassformer.compiler.constructions.stack.program import brackets_program
 
-        return dyck_program(plan, length)
+        return brackets_program(plan, length)

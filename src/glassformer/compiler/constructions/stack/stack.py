@@ -1,4 +1,4 @@
-"""Is a machine a stack of bounded depth with brackets for letters, under whatever names?"""
+"""What letters do that are brackets: of any depth, or of a stack of bounded depth, under whatever names."""
 
 from __future__ import annotations
 
@@ -9,22 +9,32 @@ import numpy as np
 from jaxtyping import Integer
 
 from glassformer.automata import Machine
+from glassformer.automata.infinite import Brackets
 
 Table: TypeAlias = Integer[np.ndarray, "symbol state"]
 Bracket: TypeAlias = tuple[int, int]
 """What a letter does: +1 opens, −1 closes, 0 does nothing; and which kind of bracket."""
 
 
-@dataclass(frozen=True)
-class Stack:
-    """The open brackets that each state stands for, the state of all that went wrong, and what the letters do."""
+@dataclass(frozen=True, kw_only=True)
+class Nesting:
+    """What the letters do, with brackets of so many kinds."""
 
     brackets: list[Bracket]
-    kinds: int
+    pairs: int
+    begun: tuple[int, ...] = ()
+    """The kinds of the brackets that are open at the start, the innermost last."""
+    lost: bool = False
+    """Whether all is wrong from the start on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack(Nesting):
+    """The open brackets that each state stands for, and the state of all that went wrong."""
+
     open_in: dict[int, tuple[int, ...]]
     """For each state but the error, the kinds of the open brackets, the innermost last."""
     error: int
-    start: int
 
     @property
     def depth(self) -> int:
@@ -44,6 +54,12 @@ class Stack:
                 elif stack[-1:] == (kind,):
                     made[letter, q] = state[stack[:-1]]
         return made
+
+
+def nesting_of(brackets: Brackets) -> Nesting:
+    """Each kind of bracket opens and closes."""
+    each = [(step, kind) for kind in range(brackets.pairs) for step in (1, -1)]
+    return Nesting(brackets=each, pairs=brackets.pairs)
 
 
 def stack_of(machine: Machine) -> Stack | None:
@@ -71,8 +87,15 @@ def _stack_from(delta: Table, empty: int, error: int, start: int) -> Stack | Non
             if inner != error:
                 open_in[inner] = (*open_in[q], kind)
                 queue.append(inner)
-    stack = Stack(brackets, len(openers), open_in, error, start)
-    complete = len(open_in) == sum(stack.kinds**deep for deep in range(stack.depth + 1))
+    stack = Stack(
+        brackets=brackets,
+        pairs=len(openers),
+        begun=open_in.get(start, ()),
+        lost=start == error,
+        open_in=open_in,
+        error=error,
+    )
+    complete = len(open_in) == sum(stack.pairs**deep for deep in range(stack.depth + 1))
     everything = complete and len(open_in) + 1 == delta.shape[1]
     return stack if everything and (stack.table() == delta).all() else None
 
