@@ -50,9 +50,9 @@ async def flood(port: int, count: int) -> Counter[str]:
 def answered(url: str, **changes: Any) -> str:
     """One request: its status, how long it took, and what was refused."""
     begun = time.monotonic()
-    told = httpx.post(f"{url}/api/look", json=ASKED | changes, timeout=120)
-    said = told.json().get("error", "")[:90]
-    return f"{told.status_code} after {time.monotonic() - begun:.2f} s{': ' * bool(said)}{said}"
+    reply = httpx.post(f"{url}/api/look", json=ASKED | changes, timeout=120)
+    refusal = reply.json().get("error", {}).get("en", "")[:90]
+    return f"{reply.status_code} after {time.monotonic() - begun:.2f} s{': ' * bool(refusal)}{refusal}"
 
 
 if __name__ == "__main__":
