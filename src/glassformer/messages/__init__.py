@@ -1,4 +1,4 @@
-"""Every sentence that a person reads, by id and in every language: `Message("automata.no_states", file="m.json")`.
+"""Every sentence that a person reads, by id and in every language: `Message("common.and_more", names="0, 1", more=3)`.
 
 The sentences stand in `en/*.toml` and `ko/*.toml`; the id is the file's name and the key in it. A sentence has the
 names of its values in braces:
