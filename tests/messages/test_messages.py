@@ -127,7 +127,7 @@ def test_a_message_goes_through_a_file_and_what_is_none_is_refused() -> None:
             Message.from_json(wrong)
 
 
-def test_a_sentence_of_another_version_is_shown_by_its_id() -> None:
+def test_a_sentence_of_another_version_is_shown_as_it_was() -> None:
     """So that a file opens after a sentence was renamed, or has other values."""
-    assert str(Message.from_json({"id": "cascade.gone", "values": {"level": 3}})) == "cascade.gone, 3"
-    assert str(Message.from_json({"id": "common.not_whole", "values": {"what": "n"}})) == "common.not_whole, n"
+    assert str(Message.from_json({"id": "cascade.gone", "values": {"level": 3}, "text": "as it was"})) == "as it was"
+    assert str(Message.from_json({"id": "common.not_whole", "values": {"what": "n"}})) == "common.not_whole"
