@@ -65,6 +65,7 @@ def explain(
 def summary(found: dict[str, Any], folder: Path) -> dict[str, Any]:
     """What scripts may want."""
     built = {key: found["built"][key] for key in ("theorem", "method", "layers", "exact_length", "parameters")}
+    built["theorem"] = built["theorem"]["en"]
     return {
         "report": str(folder / REPORT),
         "complexity": found["classified"]["complexity"],

@@ -32,7 +32,7 @@ def lineage(
     ] = "help-en-de",
     quick: Annotated[bool, typer.Option("--quick", help="A few members, one seed; nothing is translated.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Every member on every task, not eight of them; goes on from the usual run.")
+        bool, typer.Option("--full", help="Every member on every task, not six of them; goes on from the usual run.")
     ] = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the family with its formulas, and train nothing.")

@@ -117,7 +117,9 @@ def run(
     first, letters = built.machine.start, built.machine.split(word)
     rows = [(label("start"), "", built.machine.states[first], built.machine.outputs[first])]
     rows += [(str(i), *row) for i, row in enumerate(zip(letters, states, outputs, strict=True), start=1)]
-    print_table(("position", "letter", "state", "output"), ([visible(str(part)) for part in row] for row in rows))
+    print_table(
+        ("position", "letter", "state", "output"), ([str(part) and visible(str(part)) for part in row] for row in rows)
+    )
     return None
 
 
