@@ -115,11 +115,10 @@ def run(
     if as_json:
         return print_json({"states": states, "outputs": outputs})
     first, letters = built.machine.start, built.machine.split(word)
-    rows = [(label("start"), "", built.machine.states[first], built.machine.outputs[first])]
-    rows += [(str(i), *row) for i, row in enumerate(zip(letters, states, outputs, strict=True), start=1)]
-    print_table(
-        ("position", "letter", "state", "output"), ([str(part) and visible(str(part)) for part in row] for row in rows)
-    )
+    rows = zip(letters, states, outputs, strict=True)
+    shown = [[str(i), *(visible(str(part)) for part in row)] for i, row in enumerate(rows, start=1)]
+    start = [label("start"), "", visible(built.machine.states[first]), visible(str(built.machine.outputs[first]))]
+    print_table(("position", "letter", "state", "output"), [start, *shown])
     return None
 
 
