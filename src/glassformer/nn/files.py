@@ -1,7 +1,8 @@
 """A model as a folder: config.json, model.safetensors, and any further documents beside them.
 
 Saving is all or nothing: the folder is written under another name and moved into place. config.json holds a
-checksum of every part, so that a damaged file, or one from another model, is found. Loading executes nothing.
+checksum of every part, so that a damaged file, or one from another model, is found, and so is a model that another
+process replaces while it is read: then the new one is read. Loading executes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from glassformer.atomic import write_folder_atomically
+from glassformer.atomic import recover, write_folder_atomically
 from glassformer.errors import InputError
 from glassformer.nn.config import Config
 from glassformer.nn.readers import EncoderDecoder, ReaderConfig
@@ -62,11 +63,8 @@ def load_transformer(folder: Path) -> tuple[Transformer, dict[str, str]]:
 def load(folder: Path) -> tuple[Model, dict[str, str]]:
     """The model in a folder, and the texts of the documents beside it, by file name."""
     _check_name(folder)
-    header = _header(folder)
-    checksums = header["sha256"]
-    parts = {name: _read_part(folder / name, checksums[name]) for name in checksums if name != "config"}
-    if _checksum(_canonical(header.get("config"))) != checksums.get("config"):
-        raise InputError("folder.config_changed", folder=folder)
+    recover(folder)
+    header, parts = _read(folder)
     if header.get("kind", "transformer") not in KINDS:
         raise InputError("folder.kind", folder=folder, kinds=[*KINDS], kind=header["kind"])
     config_class, model_class = KINDS[header.get("kind", "transformer")]
@@ -81,6 +79,31 @@ def load(folder: Path) -> tuple[Model, dict[str, str]]:
     model = model_class(config).to(next(iter(weights.values())).dtype)  # type: ignore[arg-type]
     model.load_state_dict(weights)
     return model, {name: data.decode() for name, data in parts.items()}
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """config.json and all that it vouches for; if the folder was replaced meanwhile, that of the new one."""
+    while True:
+        before = _identity(folder)
+        try:
+            header = _header(folder)
+            checksums = header["sha256"]
+            parts = {name: _read_part(folder / name, checksums[name]) for name in checksums if name != "config"}
+            if _checksum(_canonical(header.get("config"))) != checksums.get("config"):
+                raise InputError("folder.config_changed", folder=folder)
+            return header, parts
+        except InputError:
+            if _identity(folder) == before:
+                raise
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder of the file system this is; None if there is none."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _header(folder: Path) -> dict[str, Any]:
