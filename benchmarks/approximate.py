@@ -53,7 +53,7 @@ if __name__ == "__main__":
     print(row("mix", FUNCTIONS["mix"], Grid(2, 2 if quick else 3, 4 if quick else 8, positions=False), sequences))
     cells = 4 if quick else 8
     print(f"\nmix, d = 2, n = 2, δ = 1/{cells}")
-    small = approximate("mix", 2, 2, 1 / cells).certificate
+    small = approximate("mix", 2, 2, 1 / cells, positions=False).certificate
     rows = [(2, 4, small.blocks, small.parameters, small.distance, small.distance_error)]
     for units in (4, 64, 1024, 5000):
         wide = compact("mix", 2, 2, 1 / cells, units)

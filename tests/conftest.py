@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the tests themselves run in parallel, and so do their processes
+os.environ["COLUMNS"] = "200"  # tables are as wide as they want, whoever imports the command line first
 
 import pytest
 from hypothesis import settings
@@ -43,9 +44,8 @@ def heeding_interrupts() -> Iterator[None]:
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
-    """`glassformer …` in an empty folder, on a wide terminal."""
+    """`glassformer …` in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
     return Shell(monkeypatch, capsys)
 
 

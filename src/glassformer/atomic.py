@@ -1,10 +1,10 @@
 """Writes a file, or a folder of files, whole or not at all: a reader never sees half of it, a crash loses nothing.
 
 What is written is first complete and synced in a workplace beside its place, and then moved there in one step: a file
-by renaming it, a folder that replaces another by exchanging the two, which Linux and macOS can. Elsewhere the old folder
-is moved to `.NAME….before` and the new one into its place; if a crash comes between the two, `recover` moves the old
-one back. Whoever writes holds a lock on the workplace that dies with the process, so the next one who writes here
-knows which workplaces nobody needs any more, and clears them.
+by renaming it, a folder that replaces another by exchanging the two, which Linux and macOS can. Elsewhere the old
+folder is moved to `.NAME….before` and the new one into its place; if a crash comes between the two, `recover` moves
+the old one back. Whoever writes holds a lock on the workplace that dies with the process, so the next one who writes
+here knows which workplaces nobody needs any more, and clears them.
 """
 
 from __future__ import annotations

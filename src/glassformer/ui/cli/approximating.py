@@ -26,7 +26,8 @@ def approximate(
     delta: Annotated[str | None, typer.Option(help="Side of a cell: 1/2, 1/4, 1/8, …; default: 1/4.")] = None,
     epsilon: Annotated[float | None, typer.Option(min=0, help="Choose δ so that f̄ is this close to f.")] = None,
     positions: Annotated[
-        bool | None, typer.Option(help="Whether columns know where they stand; default: if order matters.")
+        bool | None,
+        typer.Option(help="Whether columns know where they stand; default: if that is nearer."),
     ] = None,
     p: Annotated[float, typer.Option("--p", min=1, max=16, help="The p of the distance d_p.")] = 2.0,
     samples: Annotated[int, typer.Option(min=2, max=1_000_000, help="Sequences to measure on.")] = 2000,
@@ -43,17 +44,15 @@ def approximate(
 ) -> None:
     """Build a transformer of blocks (2 heads of width 1, 4 ReLUs) that is close to a function of sequences."""
     from glassformer.compiler.constructions.universal import approximate as build
-    from glassformer.compiler.constructions.universal import plan, plan_for
-    from glassformer.compiler.constructions.universal.approximation import check_single, needs_positions
-    from glassformer.compiler.constructions.universal.functions import function_of
+    from glassformer.compiler.constructions.universal import plan_for, plan_with
+    from glassformer.compiler.constructions.universal.approximation import check_single
 
     if delta is not None and epsilon is not None:
         raise InputError("cli.delta_or_epsilon")
     if epsilon is not None:
         planned = plan_for(name, d, n, epsilon, positions, p, most_blocks)
     else:
-        with_positions = needs_positions(function_of(name, d, n), d, n, positions)
-        planned = plan(d, n, side("1/4" if delta is None else delta), with_positions, most_blocks)
+        planned = plan_with(name, d, n, side("1/4" if delta is None else delta), positions, p, most_blocks)
     if only_plan:
         return print_json(planned.to_json()) if as_json else print_plan(name, planned)
     if plot is not None and not plot.resolve().parent.is_dir():
@@ -62,7 +61,8 @@ def approximate(
     if folder is not None and not planned.refusal:
         check_single(planned.blocks)
     with progress_bar("cli.running_blocks") as advance:
-        built = build(name, d, n, planned.delta, planned.positions, p, samples, seed, most_blocks, advance)
+        placed = positions if epsilon is None else planned.positions
+        built = build(name, d, n, planned.delta, placed, p, samples, seed, most_blocks, advance)
     found = built.certificate
     if plot is not None:
         from glassformer.documents.approximation.stages import draw
@@ -96,6 +96,8 @@ def print_approximation(name: str, built: Approximation, samples: int) -> None:
     positions = yes_or_no(found.positions)
     if not found.positions and found.n > 1:
         positions = Message("cli.no_positions")
+    if other := found.without_positions:
+        positions = Message("cli.nearer_with_positions", p=found.p, blocks=other.blocks, distance=other.distance)
     contextual = Message("cli.contextual" if found.contextual else "cli.not_contextual", bits=found.bits)
     errors = {"error": found.grid_error, "hardmax": found.modified_grid_error}
     distance = {"p": found.p, "distance": found.distance, "error": found.distance_error, "sequences": samples}

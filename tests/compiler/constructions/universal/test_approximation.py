@@ -92,7 +92,7 @@ def test_the_distance_falls_with_the_cells(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "d", "n", "cells"), [("mix", 2, 2, 4), ("sort", 1, 2, 8), ("shift", 1, 3, 4)])
 def test_the_one_transformer_agrees_bit_for_bit(name: str, d: int, n: int, cells: int) -> None:
-    built = approximate(name, d, n, 1 / cells, samples=10)
+    built = approximate(name, d, n, 1 / cells, positions=name != "mix", samples=10)
     model = built.transformer()
     assert {(block.heads, block.head_width, block.mlp) for block in model.config.blocks} == {(2, 1, (4,))}
     x = np.random.default_rng(0).random((200, d, n))
@@ -144,7 +144,7 @@ def test_softened_functions_equal_the_jumping_ones_off_their_ramps(seed: int, fr
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_columns_outside_the_range_or_twice_make_the_sequence_zero(n: int) -> None:
-    built = approximate("mix", 1, n, 1 / 4, samples=10)
+    built = approximate("mix", 1, n, 1 / 4, positions=False, samples=10)
     rng = np.random.default_rng(0)
     x = rng.random((300, 1, n))
     x[np.arange(300), 0, rng.integers(0, n, 300)] = rng.choice([-0.3, -5.0, 1.0, 1.2, 7.5], 300)
@@ -156,7 +156,7 @@ def test_columns_outside_the_range_or_twice_make_the_sequence_zero(n: int) -> No
 
 
 def test_without_positions_the_order_of_columns_makes_no_difference() -> None:
-    built = approximate("gate", 2, 2, 1 / 4, samples=10)
+    built = approximate("gate", 2, 2, 1 / 4, positions=False, samples=10)
     x = np.random.default_rng(0).random((100, 2, 2))
     assert np.array_equal(built(x[:, :, ::-1])[:, :, ::-1], built(x))
 
@@ -259,9 +259,45 @@ def test_what_takes_too_many_blocks_or_bits_is_refused_with_the_count() -> None:
         assert "too many, or so large" in str(deep.refusal)
 
 
+def test_order_that_matters_in_one_cell_is_seen_on_the_grid() -> None:
+    def narrow(x: np.ndarray) -> np.ndarray:
+        """Order matters only where the first entry is near 0.875, which few random sequences are."""
+        return x + np.maximum(0, 1 - 2e4 * np.abs(x[..., :1, :1] - 0.875))
+
+    assert is_equivariant(narrow, 1, 2)[0]
+    built = approximate(narrow, 1, 2, 1 / 4)
+    assert built.certificate.positions
+    assert built.certificate.holds
+    x = np.array([[[0.8, 0.1]], [[0.1, 0.8]]])
+    assert np.abs(built(x) - built.stages.constant(x)).max() < 1e-9
+    with pytest.raises(InputError, match=r"with the columns of .*0\.875.* in the order"):
+        approximate(narrow, 1, 2, 1 / 4, positions=False)
+
+
+def test_a_certificate_compares_every_order() -> None:
+    certificate = approximate("mix", 1, 3, 1 / 4, positions=False).certificate
+    assert certificate.grid_tried == certificate.grid_sequences == math.comb(4, 3) * 6
+    some = approximate("mix", 1, 3, 1 / 8, positions=False, samples=50).certificate
+    assert (some.grid_tried, some.grid_sequences) == (50, math.comb(8, 3) * 6)
+
+
+def test_positions_are_taken_where_they_bring_it_nearer_and_what_it_costs_is_told() -> None:
+    near, far = (
+        approximate("mix", 1, 2, 1 / 8).certificate,
+        approximate("mix", 1, 2, 1 / 8, positions=False).certificate,
+    )
+    assert (near.positions, near.blocks, far.blocks) == (True, 162, 76)
+    assert near.without_positions is not None
+    assert near.without_positions.blocks == far.blocks
+    assert near.without_positions.distance == pytest.approx(far.distance, rel=0.1)
+    assert near.distance < far.distance / 4
+    assert approximate("centre", 1, 2, 1 / 8).certificate.positions is False  # f̄ is 0 there anyway
+    assert approximate("mix", 1, 2, 1 / 8, most_blocks=100).certificate.positions is False
+
+
 def test_fewer_columns_than_places_are_refused() -> None:
     with pytest.raises(InputError, match="2 different columns are fewer than n = 3"):
-        approximate("centre", 1, 3, 1 / 2)
+        approximate("centre", 1, 3, 1 / 2, positions=False)
     assert approximate("centre", 1, 3, 1 / 2, positions=True, samples=10).certificate.contextual
 
 

@@ -7,6 +7,7 @@ from glassformer.compiler.constructions.universal.approximation import (
     approximate,
     plan,
     plan_for,
+    plan_with,
 )
 from glassformer.compiler.constructions.universal.classical import Classical, one_hidden_layer
 from glassformer.compiler.constructions.universal.compact import Compact, compact
@@ -30,5 +31,6 @@ __all__ = [
     "one_hidden_layer",
     "plan",
     "plan_for",
+    "plan_with",
     "run",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +19,7 @@ from glassformer.compiler.constructions.universal.functions import (
     Function,
     Sequences,
     check_measure,
+    counterexample,
     estimated_distance,
     function_of,
     name_of,
@@ -44,9 +47,20 @@ MOST_IN_A_TRANSFORMER: Final = 1000
 """Up to so many blocks become the one Transformer, which has an object for each."""
 EXACT_ENOUGH: Final = 1e-6
 """How far g may be from f̄ on the grid."""
+MOST_COMPARED: Final = 2**16
+"""Sequences of the grid, in any order, on which it is tried whether order matters."""
 FINEST: Final = 2.0**-20
 AT_ONCE: Final = 4096
 """Sequences that are computed together."""
+
+
+@dataclass(frozen=True)
+class WithoutPositions:
+    """What it would have been without positions, which were chosen because they are nearer."""
+
+    blocks: int
+    distance: float
+    """d_p(f, f̄), where f̄ is 0 for sequences with two columns in a cell."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +76,11 @@ class ApproximationPlan:
     bits: int | None
     """Of the largest id in units of δ; unknown if there are too many blocks to go through them."""
     refusal: Message | None
+    without_positions: WithoutPositions | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return vars(self) | {"refusal": self.refusal and str(self.refusal)}
+        return asdict(self) | {"refusal": self.refusal and str(self.refusal)}
 
 
 def plan(d: int, n: int, delta: float, positions: bool, most_blocks: int = MOST_BLOCKS) -> ApproximationPlan:
@@ -109,20 +124,52 @@ def plan_for(
     if not finite_number(epsilon, "ε", least=0) > 0:
         raise InputError("universal.epsilon")
     check_measure(p, 2, 0)
-    choices = [True] if needs_positions(asked, d, n, positions) else [False, True] if positions is None else [False]
     cells = 2
     while True:
+        only_with = positions or needs_positions(asked, d, n, 1 / cells, positions)
+        choices = [True] if only_with else [False, True] if positions is None else [False]
         plans = [plan(d, n, 1 / cells, choice, most_blocks) for choice in choices if choice or cells**d >= n]
         for each in plans:
-            near = estimated_distance(
-                asked, grid_of(d, n, each.delta, each.positions).constant(asked), d, n, p, 4000, 0
-            )
+            near = distance_of_constant(asked, each, p)
             if each.refusal is None and near.value + near.error <= epsilon:
                 return each
         if plans and all(each.refusal for each in plans):
             last = plans[-1]
             return replace(last, refusal=Message("universal.never_near", epsilon=epsilon, refusal=last.refusal))
         cells *= 2
+
+
+def plan_with(
+    f: str | Callable[[Any], Any],
+    d: int,
+    n: int,
+    delta: float,
+    positions: bool | None = None,
+    p: float = 2.0,
+    most_blocks: int = MOST_BLOCKS,
+) -> ApproximationPlan:
+    """The plan for cells of side δ; it has positions if order matters, or if they bring f̄ nearer to f.
+
+    Without positions f̄ is 0 for sequences with two columns in a cell; with them it takes up to n! times the blocks.
+    """
+    asked = function_of(f, d, n)
+    check_measure(p, 2, 0)
+    if positions or needs_positions(asked, d, n, delta, positions):
+        return plan(d, n, delta, True, most_blocks)
+    without = plan(d, n, delta, False, most_blocks)
+    placed = plan(d, n, delta, True, most_blocks)
+    if positions is False or n == 1 or placed.refusal:
+        return without
+    far, near = (distance_of_constant(asked, each, p) for each in (without, placed))
+    if without.refusal is None and near.value + near.error >= far.value - far.error:
+        return without
+    return replace(placed, without_positions=WithoutPositions(without.blocks, far.value))
+
+
+def distance_of_constant(f: Function, planned: ApproximationPlan, p: float) -> Distance:
+    """d_p(f, f̄), as random sequences show it."""
+    grid = grid_of(planned.d, planned.n, planned.delta, planned.positions)
+    return estimated_distance(f, grid.constant(f), planned.d, planned.n, p, 4000, 0)
 
 
 def counted(number: int) -> int | Message:
@@ -150,13 +197,14 @@ def grid_of(d: int, n: int, delta: float, positions: bool) -> Grid:
     return Grid(d, n, cells, positions)
 
 
-def needs_positions(f: Function, d: int, n: int, positions: bool | None) -> bool:
-    """Whether to use positions: as asked, or if order matters; without them it must not."""
-    counterexample = order_matters(f, d, n)
-    if positions is False and counterexample is not None:
-        x, order = str(counterexample.x.round(3).tolist()), str(list(counterexample.order))
-        raise InputError("universal.order_matters", x=x, order=order)
-    return counterexample is not None if positions is None else positions
+def needs_positions(f: Function, d: int, n: int, delta: float, positions: bool | None) -> bool:
+    """Whether order matters, in random sequences or in those of the grid; refused, if there are to be no positions."""
+    grid = grid_of(d, n, delta, positions=False)
+    numbers = grid.in_any_order(MOST_COMPARED)
+    found = order_matters(f, d, n) or counterexample(f, grid.middles_of(numbers), np.argsort(numbers, kind="stable"))
+    if positions is False and found is not None:
+        raise InputError("universal.order_matters", x=str(found.x.round(3).tolist()), order=str(list(found.order)))
+    return found is not None
 
 
 @dataclass(frozen=True)
@@ -204,6 +252,8 @@ class ApproximationCertificate:
     seed: int
     grid_tried: int
     grid_sequences: int
+    """How many there are; without positions in every order."""
+    without_positions: WithoutPositions | None
 
     @property
     def holds(self) -> bool:
@@ -265,16 +315,16 @@ def approximate(
 ) -> Approximation:
     """A transformer of blocks (h, m, r) = (2, 1, 4) that is close to f on [0, 1)^{d×n}, and how close.
 
-    `f` takes arrays [batch, d, n] (or [d, n]), or is the name of one of FUNCTIONS. Without positions the order of
-    columns makes no difference, and sequences with two columns in one cell become 0.
+    `f` takes arrays [batch, d, n] (or [d, n]), or is the name of one of FUNCTIONS. `delta` is the side of a cell, 1/2ᵏ.
+    Without positions the order of columns makes no difference, and sequences with two columns in one cell become 0;
+    None decides as `plan_with` does. The distance d_p is measured on so many `samples`, drawn by the `seed`.
     """
     check_measure(p, samples, seed)
     asked = function_of(f, d, n)
-    with_positions = needs_positions(asked, d, n, positions)
-    planned = plan(d, n, delta, with_positions, most_blocks)
+    planned = plan_with(asked, d, n, delta, positions, p, most_blocks)
     if planned.refusal:
         raise InputError(planned.refusal)
-    grid = grid_of(d, n, delta, with_positions)
+    grid = grid_of(d, n, delta, planned.positions)
     known = contexts(grid)
     proof = prove(known, asked(grid.middles))
     blocks = soften(proof.layers, grid.weights, grid.delta)
@@ -316,9 +366,7 @@ def measured(
     seed: int,
 ) -> ApproximationCertificate:
     """All figures of the certificate."""
-    count = grid.sequence_count
-    some = np.random.default_rng(seed).choice(count, samples, replace=False) if count > samples else np.arange(count)
-    corners = grid.corners[some] - grid.shift
+    corners, count = some_corners(grid, samples, seed)
     target = stages.constant(corners)
     low, high = proof.box
     in_a_ramp = grid.d * grid.n * RAMP
@@ -343,6 +391,22 @@ def measured(
         tail=float((in_a_ramp * grid.n * ((high - low) ** p).sum()) ** (1 / p)),
         samples=samples,
         seed=seed,
-        grid_tried=len(some),
+        grid_tried=len(corners),
         grid_sequences=count,
+        without_positions=planned.without_positions,
     )
+
+
+def some_corners(grid: Grid, most: int, seed: int) -> tuple[Sequences, int]:
+    """The corners of all sequences, without positions in every order, and how many there are; of more, random ones."""
+    rng, corners = np.random.default_rng(seed), grid.corners - grid.shift
+    orders = 1 if grid.positions else math.factorial(grid.n)
+    count = len(corners) * orders
+    if count > most:
+        corners = corners[rng.choice(len(corners), most, replace=len(corners) < most)]
+        if not grid.positions:
+            orders_of_each = rng.permuted(np.tile(np.arange(grid.n), (most, 1)), axis=1)
+            corners = np.take_along_axis(corners, orders_of_each[:, None], axis=2)
+    elif not grid.positions:
+        corners = np.concatenate([corners[:, :, list(order)] for order in itertools.permutations(range(grid.n))])
+    return corners, count

@@ -78,7 +78,7 @@ def compact(
     check_measure(p, samples, seed)
     asked = function_of(f, d, n)
     whole_number(units, "universal.units", least=4)
-    grid = grid_of(d, n, delta, needs_positions(asked, d, n, positions))
+    grid = grid_of(d, n, delta, positions or needs_positions(asked, d, n, delta, positions))
     count = grid.columns**n if grid.positions else math.comb(grid.columns + n - 1, n)
     if count * n > MOST_IDS:
         raise InputError("universal.too_many_ids", ids=count * n, limit=MOST_IDS)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.messages import Message, verbatim
@@ -178,8 +178,12 @@ class Counterexample:
 def order_matters(f: Function, d: int, n: int, tries: int = 200, seed: int = 0) -> Counterexample | None:
     """A counterexample to f(XP) = f(X)P, if random sequences show one."""
     rng = np.random.default_rng(seed)
-    x = rng.random((tries, d, n))
     orders = rng.permuted(np.tile(np.arange(n), (tries, 1)), axis=1)
+    return counterexample(f, rng.random((tries, d, n)), orders)
+
+
+def counterexample(f: Function, x: Sequences, orders: Integer[np.ndarray, "batch n"]) -> Counterexample | None:
+    """The first of some sequences for which f(XP) is not f(X)P, each with its own order P."""
     moved = np.take_along_axis(f(np.take_along_axis(x, orders[:, None], axis=2)), np.argsort(orders)[:, None], axis=2)
     value = f(x)
     rounding = 1e-9 * np.abs(value).max()  # sums in another order are rounded otherwise
@@ -192,8 +196,8 @@ def order_matters(f: Function, d: int, n: int, tries: int = 200, seed: int = 0) 
 
 def is_equivariant(f: str | Callable[[Any], Any], d: int, n: int) -> tuple[bool, Counterexample | None]:
     """Whether the order of columns makes no difference, as far as random sequences show, and if it does, where."""
-    counterexample = order_matters(function_of(f, d, n), d, n)
-    return counterexample is None, counterexample
+    found = order_matters(function_of(f, d, n), d, n)
+    return found is None, found
 
 
 def sequences_of(x: Any, d: int, n: int) -> Sequences:

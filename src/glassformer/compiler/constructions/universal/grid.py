@@ -79,8 +79,18 @@ class Grid:
     @cached_property
     def middles(self) -> Sequences:
         """The middle of every sequence's cell, not moved: where f is asked."""
-        middles: Sequences = (self.digits(self.sequences) + 0.5) * self.delta
+        return self.middles_of(self.sequences)
+
+    def middles_of(self, numbers: Integer[np.ndarray, "sequence n"]) -> Sequences:
+        """The middle of the cell of each sequence, which has columns of these numbers."""
+        middles: Sequences = (self.digits(numbers) + 0.5) * self.delta
         return middles
+
+    def in_any_order(self, most: int) -> Integer[np.ndarray, "sequence n"]:
+        """The columns of all sequences in every order, repeated ones too; of more than `most` a random choice."""
+        if self.columns**self.n <= most:
+            return np.indices((self.columns,) * self.n).reshape(self.n, -1).T
+        return np.random.default_rng(0).integers(self.columns, size=(most, self.n))
 
     @property
     def shift(self) -> Float[np.ndarray, " n"]:
