@@ -10,13 +10,13 @@ import pytest
 from glassformer.documents import ledger
 from glassformer.documents.ledger import CLAIMS, DOCUMENTS, Claim
 from glassformer.messages import verbatim
-from glassformer.ui.drawing.ledger import Row, draw_ledger
+from glassformer.ui.drawing.ledger import LedgerRow, draw_ledger
 from shell import Shell
 
 ROWS = [
-    Row("S0.1", "a < b & 'c'", "<script>alert(1)</script>", True),
-    Row("S0.2", 'said "so"', "not\u00a0so", False),
-    Row("S4.1", "more", "seen", True),
+    LedgerRow("S0.1", "a < b & 'c'", "<script>alert(1)</script>", True),
+    LedgerRow("S0.2", 'said "so"', "not\u00a0so", False),
+    LedgerRow("S4.1", "more", "seen", True),
 ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from browsing import Watched, skip_without_a_browser
 from glassformer.automata import machine
-from glassformer.ui.explaining import Scale, explain
+from glassformer.ui.explaining import ExplainScale, explain
 from glassformer.ui.web.page import report_page
 from serving import Server
 from studied import STUDIED, write
@@ -309,7 +309,7 @@ def test_a_long_word_stays_smooth(browser: Any, server: Server) -> None:
 
 
 def test_a_report_opens_from_disk_without_a_network(browser: Any, tmp_path: Path) -> None:
-    scale = Scale(length=8, shown=8, words=4, steps=6, layers=2, width=16, tested=16, seconds=1.0)
+    scale = ExplainScale(length=8, shown=8, words=4, steps=6, layers=2, width=16, tested=16, seconds=1.0)
     *_, found = explain(machine("dihedral(3)"), "dihedral(3)", tmp_path, scale, lambda *_: None)
     (tmp_path / "report.html").write_text(report_page(found, "dihedral(3)"))
     for width in (1280, 400):

@@ -122,11 +122,11 @@ def page_of(outcomes: Sequence[Outcome]) -> str:
     from importlib.metadata import version
 
     from glassformer.documents.ledger import DOCUMENTS, find
-    from glassformer.ui.drawing.ledger import Row, draw_ledger
+    from glassformer.ui.drawing.ledger import LedgerRow, draw_ledger
 
     left = len(find([])) - len(outcomes)
     others = f"; {counted(left, 'claim')} more can be run, and {'was' if left == 1 else 'were'} not" if left else ""
-    rows = [Row(**outcome.to_json()) for outcome in outcomes]
+    rows = [LedgerRow(**outcome.to_json()) for outcome in outcomes]
     return draw_ledger(rows, DOCUMENTS, f"Glassformer {version('glassformer')}{others}.")
 
 

@@ -31,7 +31,7 @@ def explain(
 
     The report opens from disk without a network. What is done is kept: interrupted, the same command goes on.
     """
-    from glassformer.ui.explaining import QUICK, STAGES, Scale
+    from glassformer.ui.explaining import QUICK, STAGES, ExplainScale
     from glassformer.ui.explaining import explain as stages
     from glassformer.ui.web.page import report_page
 
@@ -51,7 +51,7 @@ def explain(
         def show(stage: str, done: int, of: int) -> None:
             advance(int(1000 * (STAGES.index(stage) + done / of)), 1000 * len(STAGES), f": {stage}")
 
-        for known in stages(made, spec, folder, QUICK if quick else Scale(), show):
+        for known in stages(made, spec, folder, QUICK if quick else ExplainScale(), show):
             found |= known
             write(unfinished=True)
     write(unfinished=False)
@@ -86,7 +86,8 @@ def in_words(found: dict[str, Any]) -> list[str]:
     ]
     if "trained" in found:
         trained, built = (found["breaks"]["accuracy"][who] for who in ("trained", "built"))
-        tests = ", ".join(f"{name} {trained[name]:.1%} / {built[name]:.1%}" for name in built)
+        names = {test: seen["name"]["en"] for test, seen in found["breaks"]["tests"].items()}
+        tests = ", ".join(f"{names[test]} {trained[test]:.1%} / {built[test]:.1%}" for test in built)
         lines.append(f"trained, beside built: {tests}")
     else:
         lines.append("nothing was trained: every state has the same answer")

@@ -119,22 +119,23 @@ def superposition(
     as_json: AsJson = False,
 ) -> None:
     """Train many toy models that hold more features than dimensions, and draw how they do it."""
-    from glassformer.documents.inside.results import PUBLISHED
-    from glassformer.documents.inside.superposition import QUICK, Scale, study
+    from glassformer.documents.inside.results import titles
+    from glassformer.documents.inside.superposition import QUICK, SuperpositionScale, study
     from glassformer.nn import files
     from glassformer.ui.drawing.superposition import draw_superposition
 
     folder.mkdir(parents=True, exist_ok=True)
     with progress_bar("training toys") as advance:
-        found = study(QUICK if quick else Scale(), seed, advance)
+        found = study(QUICK if quick else SuperpositionScale(), seed, advance)
     dots = [(each.rarity, each.dimensionality) for each in found.dots]
-    drawn = draw_superposition(dots, PUBLISHED, found.phases, found.importances, found.rarities)
+    names = titles()
+    drawn = draw_superposition(dots, found.shares, found.phases, found.importances, found.rarities, names)
     write_atomically(folder / "superposition.svg", drawn.encode())
     write_atomically(folder / "superposition.json", files.to_json(found.to_json()).encode())
     if as_json:
         return print_json(found.to_json())
     out.print(f"5 features in 2 dimensions, one sample in 10: {found.pentagons:.0%} of the toys are regular pentagons")
-    geometries = ((name, f"{part:.2f}") for name, part in found.plateaus.items())
+    geometries = ((names[name], f"{part:.2f}") for name, part in found.plateaus.items())
     print_table(("geometry, dimensionality", "largest share of features with it, at one sparsity"), geometries)
     rows = [(d.kind, d.explained, d.active, d.mean_max_cosine, d.recovered) for d in found.dictionaries]
     numbers = ((kind, *(f"{value:.3f}" for value in values)) for kind, *values in rows)

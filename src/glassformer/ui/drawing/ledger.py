@@ -10,7 +10,7 @@ from glassformer.ui.drawing import svg
 from glassformer.wording import counted
 
 
-class Row(NamedTuple):
+class LedgerRow(NamedTuple):
     """One claim; its id is the document's and a number, as in S0.6."""
 
     id: str
@@ -64,9 +64,9 @@ tr:target {{ outline: 2px solid currentColor; outline-offset: 2px; }}
 """
 
 
-def draw_ledger(rows: Sequence[Row], titles: Mapping[str, str], note: str = "") -> str:
+def draw_ledger(rows: Sequence[LedgerRow], titles: Mapping[str, str], note: str = "") -> str:
     """The whole page; titles are those of the documents, and the note is about the run."""
-    documents: dict[str, list[Row]] = {}
+    documents: dict[str, list[LedgerRow]] = {}
     for row in rows:
         documents.setdefault(row.document, []).append(row)
     sections = [_section(name, titles.get(name, ""), of_it) for name, of_it in documents.items()]
@@ -78,14 +78,14 @@ def draw_ledger(rows: Sequence[Row], titles: Mapping[str, str], note: str = "") 
     )
 
 
-def _head(rows: Sequence[Row], note: str) -> str:
+def _head(rows: Sequence[LedgerRow], note: str) -> str:
     refuted = [f'<a href="#{escape(row.id)}">{escape(row.id)}</a>' for row in rows if not row.holds]
     failing = f"<p>{_sign(False)} {', '.join(refuted)}</p>\n" if refuted else ""
     remark = f'<p class="faint">{escape(note)}</p>\n' if note else ""
     return f'<h1>Ledger of claims</h1>\n<p class="count">{_count(rows)}</p>\n{failing}{remark}'
 
 
-def _section(document: str, title: str, rows: Sequence[Row]) -> str:
+def _section(document: str, title: str, rows: Sequence[LedgerRow]) -> str:
     heading = f"{escape(document)} · {escape(title)}" if title else escape(document)
     names = "".join(f'<th scope="col">{name}</th>' for name in ("id", "claimed", "measured", "holds"))
     lines = "".join(map(_line, rows))
@@ -95,7 +95,7 @@ def _section(document: str, title: str, rows: Sequence[Row]) -> str:
     )
 
 
-def _line(row: Row) -> str:
+def _line(row: LedgerRow) -> str:
     name = escape(row.id)
     return (
         f'<tr id="{name}"><th scope="row">{name}</th><td data-name="claimed">{escape(row.claimed)}</td>'
@@ -108,6 +108,6 @@ def _sign(holds: bool) -> str:
     return '<span class="yes">✓ holds</span>' if holds else '<span class="no">✗ does not hold</span>'
 
 
-def _count(rows: Sequence[Row]) -> str:
+def _count(rows: Sequence[LedgerRow]) -> str:
     holding = sum(row.holds for row in rows)
     return f"{holding:,} of {counted(len(rows), 'claim')} {'holds' if len(rows) == 1 else 'hold'}"

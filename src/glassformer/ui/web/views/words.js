@@ -14,6 +14,11 @@ export function say(model, words, values) {
   return known.replace(/\{(\w+)\}/g, (all, name) => shown(values?.[name]) ?? all);
 }
 
+// The title of a line, a row, a figure: Python's sentence, or the id of one that this version does not know.
+export function titled(model, titles, id) {
+  return say(model, titles[id] ?? { en: id });
+}
+
 // What a model answers; where several answers lead together, it has none.
 export function answer(run, i) {
   return run.outputs[i] ?? "–";
