@@ -271,7 +271,7 @@ def test_a_function_is_approximated_and_what_is_too_large_is_said(browser: Any, 
     assert page.locator("svg.chart").nth(3).locator("text", has_text="1e-18").count() == 0  # but 0
     page.locator("svg.chart").first.focus()
     page.keyboard.press("End")
-    assert "X의 첫 성분 1" in page.locator(".readout").first.inner_text()
+    assert "X의 첫 성분, 나머지는 고정 1" in page.locator(".readout").first.inner_text()
     assert watched.fits()
     watched.shown("approximation-korean-dark-400")
     watched.is_quiet(server.url)

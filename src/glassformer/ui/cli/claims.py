@@ -10,7 +10,7 @@ import typer
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
-from glassformer.messages import Message
+from glassformer.messages import LANGUAGES, Message
 from glassformer.ui.cli.terminal import AsJson, app, err, print_json, print_table, progress_bar
 from glassformer.wording import counted
 
@@ -38,6 +38,7 @@ def claims(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also write the ledger as a page.")
     ] = None,
+    language: Annotated[str, typer.Option(help="The page's language, en or ko; claims are in English.")] = "en",
     listed: Annotated[bool, typer.Option("--list", help="List the claims without running them.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -45,6 +46,8 @@ def claims(
     from glassformer.documents.ledger import Kept
 
     refuse(bool(ids), quick, every, again)
+    if language not in LANGUAGES:
+        raise InputError("page.language", language=language)
     for file, option in ((html, "--html"), (keep, "--keep")):
         refuse_file(file, option, listed)
     chosen = choose(ids or [], quick, every or listed)
@@ -58,7 +61,7 @@ def claims(
     kept = Kept(keep, again) if every or keep else None
     outcomes = measure(chosen, kept)
     if html:
-        write_atomically(html, page_of(outcomes).encode())
+        write_atomically(html, page_of(outcomes, language).encode())
         err.print(f"wrote {html}")
     if as_json:
         print_json([outcome.to_json() for outcome in outcomes])
@@ -117,7 +120,7 @@ def measure(chosen: Sequence[Claim], kept: Kept | None) -> list[Outcome]:
     return outcomes
 
 
-def page_of(outcomes: Sequence[Outcome]) -> str:
+def page_of(outcomes: Sequence[Outcome], language: str) -> str:
     """The ledger as a page, which says how many claims there are besides."""
     from importlib.metadata import version
 
@@ -125,9 +128,11 @@ def page_of(outcomes: Sequence[Outcome]) -> str:
     from glassformer.ui.drawing.ledger import LedgerRow, draw_ledger
 
     left = len(find([])) - len(outcomes)
-    others = f"; {counted(left, 'claim')} more can be run, and {'was' if left == 1 else 'were'} not" if left else ""
+    note = Message("documents.ledger_version", version=version("glassformer"))
+    if left:
+        note = Message("documents.ledger_left_out", version=version("glassformer"), left=left)
     rows = [LedgerRow(**outcome.to_json()) for outcome in outcomes]
-    return draw_ledger(rows, DOCUMENTS, f"Glassformer {version('glassformer')}{others}.")
+    return draw_ledger(rows, DOCUMENTS, note, language)
 
 
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.atomic import write_atomically
+from glassformer.messages import Message
 from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -73,18 +74,21 @@ def traced_map(found: FactStudy) -> str:
 
     layers = sorted({place.layer for place in found.places})
     traced = [[place.traced for place in found.places if place.layer == layer] for layer in layers]
-    title = "Where is a fact? Part of the answer that each MLP brings back"
-    return draw_heatmap(traced, [f"layer {i} MLP" for i in layers], POSITIONS, title, full=1.0)
+    mlps = [str(Message("inside.mlp", layer=layer)) for layer in layers]
+    positions = [str(title) for title in POSITIONS.values()]
+    return draw_heatmap(traced, mlps, positions, str(Message("inside.where")), full=1.0)
 
 
 def print_places(found: FactStudy) -> None:
     """Tracing and editing side by side, and who makes the answers."""
+    from glassformer.documents.inside.facts import POSITIONS
+
     columns = ("layer", "MLP at", "traced", "edit works", "others kept", "same subject kept")
     tried = [(each.efficacy, each.others_kept, each.same_subject_kept) for each in found.places]
     rows = (
         (
             each.layer,
-            each.position,
+            POSITIONS[each.position],
             f"{round(each.traced, 3) + 0.0:.3f}",
             *("" if v is None else f"{v:.3f}" for v in edit),
         )
