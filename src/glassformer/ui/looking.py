@@ -67,7 +67,8 @@ def class_seen(machine: Machine, spec: str, length: int, limits: Limits = QUICK)
         **{key: values[key] for key in CLASSIFIED},
         "theorem": circuits and circuits.theorem.in_all_languages(),
         "assumes": circuits and circuits.assumes.in_all_languages(),
-        "groups": found.groups(),
+        "groups": {str(name): count for name, count in found.groups().items()},
+        "group_names": {str(name): name.in_all_languages() for name in found.groups() if isinstance(name, Message)},
         "notes": [note.in_all_languages() for note in found.notes],
         "drawing": cascade and {language: draw_cascade(cascade, spec, language) for language in LANGUAGES},
     }

@@ -119,7 +119,7 @@ def facts_of(found: Classification) -> Iterator[tuple[str, object]]:
         size = counted(values["monoid_size"], "element")
         yield "monoid", f"{size}, {counted(values['idempotents'], 'idempotent')}; classes: {classes}"
     if found.plain:
-        groups = (f"{number} × {name}" if number > 1 else name for name, number in found.groups().items())
+        groups = (f"{number} × {name}" if number > 1 else str(name) for name, number in found.groups().items())
         yield "simple groups", ", ".join(groups) or "none"
     for name in ("aperiodic", "quasi_aperiodic", "solvable"):
         yield name.replace("_", "-"), {True: "yes", False: "no", None: "not decided"}[values[name]]
@@ -146,8 +146,8 @@ def show_cascade(found: Classification) -> None:
             group.name,
             f"{group.order:,}",
             component.points,
-            ", ".join(group.layers) or "–",
-            ", ".join(group.simple_factors) or "none: a memory",
+            ", ".join(map(str, group.layers)) or "–",
+            ", ".join(map(str, group.simple_factors)) or "none: a memory",
             number,
         )
         for level, component, number in found.components()
