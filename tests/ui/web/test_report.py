@@ -76,6 +76,19 @@ def test_every_stage_adds_to_what_is_known(tmp_path: Path) -> None:
     assert again["verified"]["wrong"] == 0
 
 
+def test_a_run_of_an_earlier_version_goes_on_though_its_tests_have_english_names(tmp_path: Path) -> None:
+    *_, found = explain(machine("parity"), "parity", tmp_path, TINY, lambda *_: None)
+    run = tmp_path / "trained" / "run.json"
+    text = run.read_text()
+    for test, seen in found["breaks"]["tests"].items():
+        assert f'"{test}"' in text
+        text = text.replace(f'"{test}"', f'"{seen["name"]["en"]}"')
+    run.write_text(text)
+    *_, again = explain(machine("parity"), "parity", tmp_path, TINY, lambda *_: None)
+    assert again["breaks"] == found["breaks"]
+    assert set(found["breaks"]["tests"]) == {"length_6", "length_9", "length_12", "share_0.05", "share_0.95"}
+
+
 def test_words_that_keep_out_of_dead_ends_are_tried_where_there_are_any(tmp_path: Path) -> None:
     tried = {}
     for spec in ("regex:(ab)*", "parity"):
