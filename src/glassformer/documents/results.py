@@ -11,7 +11,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from glassformer.documents.evolution import results as evolution
 from glassformer.documents.inside import results as superposition
 from glassformer.documents.lineage import results as lineage
-from glassformer.messages import Message
+from glassformer.messages import Message, verbatim
 
 STUDIES: Final = {
     "evolution": evolution.Evolution,
@@ -63,9 +63,13 @@ def _by_ids(value: Any, former: Mapping[str, str]) -> Any:
     """Keys and texts of parsed JSON by their ids; messages stay as they are."""
     if isinstance(value, list):
         return [_by_ids(each, former) for each in value]
-    if isinstance(value, dict) and value.keys() != {"id", "values"}:
+    if isinstance(value, dict) and not _is_message(value):
         return {former.get(name, name): _by_ids(each, former) for name, each in value.items()}
     return former.get(value, value) if isinstance(value, str) else value
+
+
+def _is_message(value: Mapping[Any, Any]) -> bool:
+    return {"id", "values"} <= value.keys() <= {"id", "values", "text"}
 
 
 def in_all_languages(value: Any) -> Any:
@@ -74,9 +78,10 @@ def in_all_languages(value: Any) -> Any:
         return [in_all_languages(each) for each in value]
     if not isinstance(value, dict):
         return value
-    if value.keys() != {"id", "values"}:
+    if not _is_message(value):
         return {name: in_all_languages(each) for name, each in value.items()}
     try:
-        return Message.from_json(value).in_all_languages()
+        message = Message.from_json(value)
     except ValueError:
         return None
+    return None if message == verbatim(value["id"]) else message.in_all_languages()

@@ -9,7 +9,7 @@ import typer
 
 from glassformer.atomic import write_atomically
 from glassformer.messages import Message
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, print_table, progress_bar
+from glassformer.ui.cli.terminal import AsJson, app, note, print_json, print_table, progress_bar, say
 
 if TYPE_CHECKING:
     from glassformer.documents.inside.facts import FactStudy, Stored
@@ -45,11 +45,11 @@ def facts(
     if planted:
         model = plant(world, planted)
     else:
-        with progress_bar("learning") as advance:
+        with progress_bar("cli.learning") as advance:
             model = learn(world, seed=seed, tell=advance)
-    known = {NAMES: world.names, SENTENCES: [f"start {world.prompt(fact)}" for fact in range(world.count)]}
+    known = {NAMES: world.names, SENTENCES: [" ".join(("start", world.prompt(fact))) for fact in range(world.count)]}
     files.save(folder / "model", model, {name: files.to_json(list(texts)) for name, texts in known.items()})
-    with progress_bar("tracing and editing") as advance:
+    with progress_bar("cli.tracing_and_editing") as advance:
         found = looking.study(model, world, edits, seed=seed, progress=advance)
     stored = looking.capacity(world, seed=seed) if capacity else []
     write_atomically(folder / "facts.svg", traced_map(found).encode())
@@ -63,7 +63,7 @@ def facts(
     print_places(found)
     if stored:
         print_capacity(stored, world.bits)
-    err.print(f"wrote {folder / 'model'} and {folder / 'facts.svg'}")
+    note("cli.wrote_both", one=folder / "model", other=folder / "facts.svg")
     return None
 
 
@@ -74,16 +74,16 @@ def traced_map(found: FactStudy) -> str:
 
     layers = sorted({place.layer for place in found.places})
     traced = [[place.traced for place in found.places if place.layer == layer] for layer in layers]
-    mlps = [str(Message("inside.mlp", layer=layer)) for layer in layers]
+    rows = [str(Message("labels.layer_mlp", layer=i)) for i in layers]
     positions = [str(title) for title in POSITIONS.values()]
-    return draw_heatmap(traced, mlps, positions, str(Message("inside.where")), full=1.0)
+    return draw_heatmap(traced, rows, positions, str(Message("cli.facts_map")), full=1.0)
 
 
 def print_places(found: FactStudy) -> None:
     """Tracing and editing side by side, and who makes the answers."""
     from glassformer.documents.inside.facts import POSITIONS
 
-    columns = ("layer", "MLP at", "traced", "edit works", "others kept", "same subject kept")
+    columns = ("layer", "mlp_at", "traced", "edit_works", "others_kept", "same_subject_kept")
     tried = [(each.efficacy, each.others_kept, each.same_subject_kept) for each in found.places]
     rows = (
         (
@@ -96,21 +96,18 @@ def print_places(found: FactStudy) -> None:
     )
     print_table(columns, rows)
     most = sorted(found.attribution.items(), key=lambda part: -part[1])[:3]
-    made = ", ".join(f"{name} {share:.2f}" for name, share in most)
-    out.print(
-        f"{found.facts:,} facts, all of them known, in {found.parameters:,} parameters; "
-        f"answers' logits are made by: {made}"
-    )
-    out.print(f"the ten units that add most in the last MLP give {found.memory:.2f} of the answers alone")
+    made = [f"{name} {share:.2f}" for name, share in most]
+    say("cli.facts_known", facts=found.facts, parameters=found.parameters, made=made)
+    say("cli.facts_memory", share=found.memory)
 
 
 def print_capacity(stored: list[Stored], bits: float) -> None:
     """What models of several widths hold of the world."""
     rows = (
-        (each.width, f"{each.parameters:,}", f"{each.bits:,.0f} of {bits:,.0f}", f"{each.bits_per_parameter:.2f}")
-        for each in stored
+        (m.width, f"{m.parameters:,}", Message("cli.bits", known=m.bits, of=bits), f"{m.bits_per_parameter:.2f}")
+        for m in stored
     )
-    print_table(("width", "parameters", "bits known", "bits per parameter"), rows)
+    print_table(("width", "parameters", "bits_known", "bits_per_parameter"), rows)
 
 
 @app.command()
@@ -129,7 +126,7 @@ def superposition(
     from glassformer.ui.drawing.superposition import draw_superposition
 
     folder.mkdir(parents=True, exist_ok=True)
-    with progress_bar("training toys") as advance:
+    with progress_bar("cli.training_toys") as advance:
         found = study(QUICK if quick else SuperpositionScale(), seed, advance)
     dots = [(each.rarity, each.dimensionality) for each in found.dots]
     names = titles()
@@ -138,11 +135,11 @@ def superposition(
     write_atomically(folder / "superposition.json", files.to_json(found.to_json()).encode())
     if as_json:
         return print_json(found.to_json())
-    out.print(f"5 features in 2 dimensions, one sample in 10: {found.pentagons:.0%} of the toys are regular pentagons")
+    say("cli.pentagons", share=found.pentagons)
     geometries = ((names[name], f"{part:.2f}") for name, part in found.plateaus.items())
-    print_table(("geometry, dimensionality", "largest share of features with it, at one sparsity"), geometries)
+    print_table(("geometry", "largest_share"), geometries)
     rows = [(d.kind, d.explained, d.active, d.mean_max_cosine, d.recovered) for d in found.dictionaries]
     numbers = ((kind, *(f"{value:.3f}" for value in values)) for kind, *values in rows)
-    print_table(("dictionary", "variance explained", "active features", "mean max cosine", "recovered"), numbers)
-    err.print(f"wrote {folder / 'superposition.svg'}")
+    print_table(("dictionary", "variance_explained", "active_features", "mean_max_cosine", "recovered"), numbers)
+    note("common.wrote", place=folder / "superposition.svg")
     return None

@@ -19,6 +19,11 @@ export function titled(model, titles, id) {
   return say(model, titles[id] ?? { en: id });
 }
 
+// The same in all languages, as sentences of Python's come.
+export function inAllLanguages(key, values) {
+  return Object.fromEntries(Object.keys(LANGUAGES).map((name) => [name, say(new Map([["language", name]]), key, values)]));
+}
+
 // What a model answers; where several answers lead together, it has none.
 export function answer(run, i) {
   return run.outputs[i] ?? "–";
