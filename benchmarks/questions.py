@@ -14,17 +14,17 @@ import tempfile
 from pathlib import Path
 
 from glassformer.atomic import write_atomically
-from glassformer.documents.approximation.questions import ASKED, Scale, answers, recipes, train_all
+from glassformer.documents.approximation.questions import ASKED, QuestionsScale, answers, recipes, train_all
 from glassformer.ui.cli.terminal import progress_bar
 
-QUICK = Scale(steps=8, seeds=1, depths=(1, 2), units=64, cells=2)
+QUICK = QuestionsScale(steps=8, seeds=1, depths=(1, 2), units=64, cells=2)
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("questions"), help="where runs and figures are kept")
     parser.add_argument("--quick", action="store_true", help="a few steps only, nothing kept, to show that it works")
     arguments = parser.parse_args()
-    scale = QUICK if arguments.quick else Scale()
+    scale = QUICK if arguments.quick else QuestionsScale()
     with tempfile.TemporaryDirectory() as nowhere:
         folder = Path(nowhere) if arguments.quick else arguments.out
         folder.mkdir(parents=True, exist_ok=True)

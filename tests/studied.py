@@ -9,7 +9,7 @@ from glassformer.documents.evolution.results import NAMES, QUESTIONS, Evolution,
 from glassformer.documents.evolution.verdicts import verdicts
 from glassformer.documents.inside.results import Dictionaries, Dots, Superposition, plateaus
 from glassformer.documents.lineage.family import IN_THE_BLOCK
-from glassformer.documents.lineage.results import BLOCK, RNN, Family, Lineage, Row, Skips, Translating
+from glassformer.documents.lineage.results import BLOCK, RNN, Family, Lineage, MemberResult, Skips, Translating
 from glassformer.documents.lineage.skips import KINDS
 from glassformer.documents.lineage.verdicts import of_family
 
@@ -17,13 +17,13 @@ from glassformer.documents.lineage.verdicts import of_family
 def evolution() -> dict[str, Any]:
     layers = ("embedding", "1", "2")
     seeds = [{layer: 3.0 - i - seed / 5 for i, layer in enumerate(layers)} for seed in range(2)]
-    apart = {name: [dict.fromkeys(layers, 0.2)] for name in ("MLM and MT", "LM and MT", "two seeds of LM")}
+    apart = {name: [dict.fromkeys(layers, 0.2)] for name in ("pair:mlm-mt", "pair:lm-mt", "seeds:lm")}
     found = Evolution(
         learned={f"{name}-{seed}": Training(0.5, 0.1, 1000.0) for name in NAMES for seed in range(2)},
         information=dict.fromkeys(QUESTIONS, seeds),
         errors={name: dict.fromkeys(layers, 0.1) for name in QUESTIONS},
         distances=apart,
-        changes={name: [{"1": 0.3, "2": 0.2}] * 2 for name in NAMES.values()},
+        changes={name: [{"1": 0.3, "2": 0.2}] * 2 for name in NAMES},
         most=4.0,
     )
     return replace(found, claims=[verdict.written() for verdict in verdicts(found)]).to_json()
@@ -31,15 +31,15 @@ def evolution() -> dict[str, Any]:
 
 def superposition() -> dict[str, Any]:
     dots = [Dots(1.0, [0.1, 0.2]), Dots(10.0, [0.5] * 8), Dots(100.0, [])]
-    phases = [["alone", "shared"], ["left out", "shared"]]
+    phases = [["alone", "shared"], ["left_out", "shared"]]
     dictionaries = [Dictionaries("top 2", 0.9, 1.8, 0.99, 1.0)]
     return Superposition(0.9, dots, plateaus(dots), [10.0, 0.1], [1.0, 100.0], phases, dictionaries).to_json()
 
 
 def lineage() -> dict[str, Any]:
-    def row(right: float, host: str, task: str, name: str) -> Row:
+    def row(right: float, host: str, task: str, name: str) -> MemberResult:
         reached = 300 if right > 0.9 else None
-        return Row(host, task, name, 32, [right, right], right, right, {"longer": right / 2}, reached, 2.5)
+        return MemberResult(host, task, name, 32, [right, right], right, right, {"longer": right / 2}, reached, 2.5)
 
     members = {"none": 0.4, "additive": 0.95, "<i>dot</i>": 0.99}
     rows = [row(right, RNN, task, name) for task in ("reverse", "copy") for name, right in members.items()]

@@ -21,7 +21,7 @@ from glassformer.compiler.description import Description, describe
 from glassformer.compiler.elsewhere.recurrent import recurrent_network
 from glassformer.compiler.pipeline import compile
 from glassformer.documents.evolution import claims as s3_evolution
-from glassformer.documents.evolution.training import Scale
+from glassformer.documents.evolution.training import EvolutionScale
 from glassformer.documents.ledger import CLAIMS, Claim, find, run
 from glassformer.documents.shortcuts.learned import learned
 from glassformer.errors import InputError
@@ -57,7 +57,7 @@ def test_the_claim_holds(claim: Claim) -> None:
 def test_slow_claims_train_once_and_keep_their_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sample = DATA / "sentences.tsv"
     sizes: dict[str, Any] = {"vocab": 330, "layers": 2, "width": 8, "heads": 2, "steps": 3, "batch": 8}
-    tiny = Scale(corpus=str(sample), **sizes, tokens=5, each=4, clusters=6, sentences=200)
+    tiny = EvolutionScale(corpus=str(sample), **sizes, tokens=5, each=4, clusters=6, sentences=200)
     monkeypatch.setattr(s3_evolution, "SCALE", tiny)
     monkeypatch.setattr(s3_evolution, "models", lambda: tmp_path)
     s3_evolution.found.cache_clear()

@@ -10,13 +10,13 @@ import pytest
 from glassformer.documents import ledger
 from glassformer.documents.ledger import CLAIMS, DOCUMENTS, Claim
 from glassformer.messages import verbatim
-from glassformer.ui.drawing.ledger import Row, draw_ledger
+from glassformer.ui.drawing.ledger import LedgerRow, draw_ledger
 from shell import Shell
 
 ROWS = [
-    Row("S0.1", "a < b & 'c'", "<script>alert(1)</script>", True),
-    Row("S0.2", 'said "so"', "not\u00a0so", False),
-    Row("S4.1", "more", "seen", True),
+    LedgerRow("S0.1", "a < b & 'c'", "<script>alert(1)</script>", True),
+    LedgerRow("S0.2", 'said "so"', "not\u00a0so", False),
+    LedgerRow("S4.1", "more", "seen", True),
 ]
 
 
@@ -45,7 +45,7 @@ class Page(HTMLParser):
 
 
 def test_the_page_has_every_row_under_its_document() -> None:
-    page = Page(draw_ledger(ROWS, {"S0": "Shortcuts & more"}, "a <note>"))
+    page = Page(draw_ledger(ROWS, {"S0": "Shortcuts & more"}, verbatim("a <note>")))
     assert page.words["h2"] == ["S0 · Shortcuts & more", "S4"]
     assert page.words["td"] == [words for row in ROWS for words in (row.claimed, row.measured)]
     assert [name for name in page.words["th"] if "." in name] == ["S0.1", "S0.2", "S4.1"]
@@ -64,10 +64,17 @@ def test_what_does_not_hold_is_said_in_words_first_of_all() -> None:
 
 
 def test_the_page_loads_nothing_and_runs_nothing() -> None:
-    text = draw_ledger(ROWS, {"S0": "<img src=x>"}, "<link>")
+    text = draw_ledger(ROWS, {"S0": "<img src=x>"}, verbatim("<link>"))
     assert not {"script", "link", "img", "iframe"} & Page(text).tags
     assert not re.search(r"https?:|url\(|@import", text)
     assert "prefers-color-scheme: dark" in text
+
+
+def test_the_words_around_the_claims_come_in_korean() -> None:
+    page = Page(draw_ledger(ROWS, {}, language="ko"))
+    assert page.words["h1"] == ["주장 목록"]
+    assert page.words["p"][0] == "주장 3개 가운데 2개 성립"
+    assert page.words["span"][:2] == ["✗ 성립하지 않음", "✓ 성립"]
 
 
 def test_a_page_without_rows_is_a_page() -> None:

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from glassformer.documents.results import STUDIES, fits, in_all_languages
+from glassformer.documents.evolution import results as evolution
+from glassformer.documents.inside import results as superposition
+from glassformer.documents.lineage import results as lineage
+from glassformer.documents.lineage.family import BLOCKS, READERS, TASKS
+from glassformer.documents.lineage.skips import KINDS
+from glassformer.documents.results import FORMER, STUDIES, fits, in_all_languages
 from glassformer.errors import InputError
 from glassformer.ui.web.studies import read
 from studied import STUDIED, write
@@ -19,16 +24,37 @@ def test_what_is_written_has_the_fields_that_are_declared(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "later"), [("evolution", ("claims", "quick", "names")), ("lineage", ("by_distance", "quick"))]
+    ("name", "later"),
+    [
+        ("evolution", ("claims", "quick", "names")),
+        ("superposition", ("names", "shares")),
+        ("lineage", ("by_distance", "quick", "names")),
+    ],
 )
 def test_results_of_earlier_versions_still_open(name: str, later: tuple[str, ...], tmp_path: Path) -> None:
-    write(tmp_path, name)
-    file = tmp_path / name / f"{name}.json"
-    written = {key: value for key, value in json.loads(file.read_text()).items() if key not in later}
+    written = {key: value for key, value in json.loads(json.dumps(STUDIED[name]())).items() if key not in later}
     for verdict in written.get("verdicts", []):
         del verdict["messages"]
-    file.write_text(json.dumps(written))
-    assert read(tmp_path, f"{name}/{name}.json") == written
+    former = json.dumps(written)
+    for title, id in FORMER[name].items():
+        former = former.replace(json.dumps(id), json.dumps(title))
+    assert former != json.dumps(written)
+    (tmp_path / f"{name}.json").write_text(former)
+    named = in_all_languages({key: value for key, value in STUDIED[name]().items() if key in ("names", "shares")})
+    assert read(tmp_path, f"{name}.json") == written | named
+
+
+def test_all_that_a_study_can_write_has_a_title() -> None:
+    assert set(evolution.QUESTIONS) | set(evolution.NAMES) < set(evolution.titles())
+    assert {*superposition.SHARES, *superposition.PHASES} < set(superposition.titles())
+    titles = lineage.titles()
+    assert list(titles["members"]) == list(READERS)
+    assert set(titles["members"]) > set(BLOCKS)
+    assert set(titles["tasks"]) == set(TASKS)
+    assert list(titles["skips"]) == list(KINDS)
+    assert {test for task in TASKS.values() for test in task.tests} == set(titles["tests"])
+    known = {*evolution.titles(), *superposition.titles(), *(id for some in titles.values() for id in some)}
+    assert {id for former in FORMER.values() for id in former.values()} < known
 
 
 def test_verdicts_come_in_every_language() -> None:

@@ -56,6 +56,15 @@ def test_every_sentence_is_there_in_every_language_with_the_same_values() -> Non
             assert names_in(text) == names_in(sentences("en")[id]), (language, id)
 
 
+ALIKE = {"approximation.stages", "cli.ended", "folder.config", "shortcuts.brittle"}
+"""Formulas and names, which are the same in both languages."""
+
+
+def test_every_sentence_with_words_is_korean_in_korean() -> None:
+    words = {id: re.sub(r"\{[^{}]*\}", "", text) for id, text in sentences("ko").items()}
+    assert {id for id, text in words.items() if re.search("[a-z]{2}", text) and not re.search("[가-힣]", text)} == ALIKE
+
+
 def test_every_call_gives_its_sentence_the_values_that_it_names() -> None:
     for path, call, id in calls():
         if id in sentences("en") and all(keyword.arg for keyword in call.keywords):

@@ -20,11 +20,14 @@ from jaxtyping import Integer
 from glassformer.algebra.maps import Products, products
 from glassformer.algebra.permutations import Permutation, is_even, power, three_cycles
 from glassformer.errors import InputError
+from glassformer.messages import Message
 
 if TYPE_CHECKING:
     from sympy.combinatorics import PermutationGroup
 
 Elements: TypeAlias = Integer[np.ndarray, "..."]
+Name: TypeAlias = str | Message
+"""C5, C2×C2, S4, A5, D4, Q8; a description of a group without such a name."""
 
 MOST_ELEMENTS: Final = 50_000
 """Groups up to this order are listed element by element."""
@@ -107,14 +110,14 @@ class Group:
         return len(self.derived_series) - 1
 
     @cached_property
-    def layers(self) -> tuple[str, ...]:
+    def layers(self) -> tuple[Name, ...]:
         """The quotients of the derived series by name, and a perfect group at its end."""
         if self.order <= MOST_ELEMENTS:
-            abelian = [_abelian_name(counter.moduli) for counter in self.counters]
+            abelian: list[Name] = [_abelian_name(counter.moduli) for counter in self.counters]
         else:
             pairs = zip(self.derived_series, self.derived_series[1:], strict=False)
             indices = [upper.order // lower.order for upper, lower in pairs]
-            abelian = [f"C{index}" if _primes(index) == [index] else f"order {index}" for index in indices]
+            abelian = [f"C{index}" if _primes(index) == [index] else of_order(index) for index in indices]
         rest = self.derived_series[-1]
         return (*abelian, *([rest.name] if rest.order > 1 else []))
 
@@ -125,15 +128,15 @@ class Group:
         return tuple(_counter(self, upper, lower) for upper, lower in pairs)
 
     @cached_property
-    def simple_factors(self) -> tuple[str, ...]:
+    def simple_factors(self) -> tuple[Name, ...]:
         """The factors of a composition series, by name."""
         perfect = self.derived_series[-1]
         cyclic = _primes(self.order // perfect.order)
         return tuple(f"C{p}" for p in cyclic) + (_perfect_factors(perfect) if perfect.order > 1 else ())
 
     @cached_property
-    def name(self) -> str:
-        """C5, C2×C2, S4, A5, D4, Q8; "order 21" for a group without such a name."""
+    def name(self) -> Name:
+        """Its name, or its order if it has none."""
         return _name(self)
 
     # -- the list of elements --------------------------------------------------------------------------
@@ -262,12 +265,12 @@ def _powers(group: Group, element: int, count: int) -> Elements:
     return powers[:count]
 
 
-def _perfect_factors(perfect: Group) -> tuple[str, ...]:
+def _perfect_factors(perfect: Group) -> tuple[Name, ...]:
     """The simple factors of a perfect group: above a maximal normal subgroup there is one, and the rest below it."""
     if perfect.order == math.factorial(len(perfect.moved)) // 2:
         return (f"A{len(perfect.moved)}",)
     if perfect.order > MOST_ELEMENTS:
-        return (f"perfect of order {perfect.order}, not split",)
+        return (Message("algebra.perfect_group", order=perfect.order),)
     normal = Group(perfect.degree, ())
     for representative in _class_representatives(perfect):
         larger = _normal_closure(perfect, (*normal.generators, representative))
@@ -275,7 +278,7 @@ def _perfect_factors(perfect: Group) -> tuple[str, ...]:
             normal = larger
     top = perfect.order // normal.order
     rest = normal.simple_factors if normal.order > 1 else ()
-    return (*rest, SIMPLE.get(top, f"simple group of order {top}"))
+    return (*rest, SIMPLE.get(top, Message("algebra.simple_group", order=top)))
 
 
 def _class_representatives(group: Group) -> list[Permutation]:
@@ -298,7 +301,12 @@ def _normal_closure(group: Group, seeds: tuple[Permutation, ...]) -> Group:
     return Group(group.degree, _generators(closure))
 
 
-def _name(group: Group) -> str:
+def of_order(order: int) -> Message:
+    """The description of a group by its order."""
+    return Message("algebra.group_of_order", order=order)
+
+
+def _name(group: Group) -> Name:
     order, moved = group.order, len(group.moved)
     if order == 1:
         return "1"
@@ -307,17 +315,17 @@ def _name(group: Group) -> str:
     if moved > 3 and order == math.factorial(moved) // 2:
         return f"A{moved}"
     if order > MOST_ELEMENTS:
-        return f"order {order}"
+        return of_order(order)
     if group.derived_length == 1 and group.solvable:
         return group.layers[0]
-    return _familiar(group) or f"order {order}"
+    return _familiar(group) or of_order(order)
 
 
-def _familiar(group: Group) -> str | None:
+def _familiar(group: Group) -> Name | None:
     """Small groups that have a name of their own, known by order and derived series, and dihedral groups."""
     if not group.derived_length:  # perfect; to ask for its layers would ask for its name again
         return group.simple_factors[0] if len(group.simple_factors) == 1 else None
-    known = {("C2", "C3"): "S3", ("C3", "C2×C2"): "A4", ("C2", "C3", "C2×C2"): "S4"}
+    known: dict[tuple[Name, ...], str] = {("C2", "C3"): "S3", ("C3", "C2×C2"): "A4", ("C2", "C3", "C2×C2"): "S4"}
     if group.layers in known and _centre(group) == 1:
         return known[group.layers]
     if group.order == 120 and group.derived_length == 1 and _centre(group) == 1:

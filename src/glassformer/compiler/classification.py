@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from glassformer.algebra.analysis import Analysis
 from glassformer.algebra.cascade import Cascade
 from glassformer.algebra.complexity import Complexity, complexity
+from glassformer.algebra.groups import Name
 from glassformer.algebra.holonomy import Component
 from glassformer.algebra.images import images
 from glassformer.algebra.limits import Limits, TooLargeError, Watch
@@ -53,18 +54,21 @@ class Classification:
 
     def components(self) -> list[tuple[int, Component, int]]:
         """Level (from 1), component, and how many alike there are on the level, for the cascade by holonomy alone."""
-        alike: dict[tuple[int, str, int], list[Component]] = {}
+        alike: dict[tuple[int, Name, int], list[Component]] = {}
         for part in self.plain.decomposition.components if self.plain else []:
             alike.setdefault((part.level + 1, part.group.name, part.points), []).append(part)
-        return [(kind[0], alike[kind][0], len(alike[kind])) for kind in sorted(alike)]
+        return [
+            (kind[0], alike[kind][0], len(alike[kind]))
+            for kind in sorted(alike, key=lambda kind: (kind[0], str(kind[1]), kind[2]))
+        ]
 
-    def groups(self) -> dict[str, int]:
+    def groups(self) -> dict[Name, int]:
         """The simple groups in the cascade, and how often each occurs."""
-        counted: Counter[str] = Counter()
+        counted: Counter[Name] = Counter()
         for _, component, number in self.components():
             for factor in component.group.simple_factors:
                 counted[factor] += number
-        return dict(sorted(counted.items()))
+        return dict(sorted(counted.items(), key=lambda each: str(each[0])))
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -84,11 +88,11 @@ class Classification:
             "cascade": [
                 {
                     "level": level,
-                    "group": component.group.name,
+                    "group": str(component.group.name),
                     "order": component.group.order,
                     "points": component.points,
-                    "layers": list(component.group.layers),
-                    "factors": list(component.group.simple_factors),
+                    "layers": [str(name) for name in component.group.layers],
+                    "factors": [str(name) for name in component.group.simple_factors],
                     "count": number,
                 }
                 for level, component, number in self.components()

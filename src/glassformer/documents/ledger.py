@@ -37,6 +37,7 @@ class Claim:
 
     id: str
     claimed: str
+    """The docstring of what measures it: in English, for claims are not translated."""
     measure: Callable[[], Measured]
     prepare: Callable[[Progress], object] | None = None
     """Trainings of many minutes, on a text from a registry, that show their progress."""

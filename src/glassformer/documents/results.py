@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from glassformer.documents.evolution.results import Evolution
-from glassformer.documents.inside.results import Superposition
-from glassformer.documents.lineage.results import Lineage
-from glassformer.messages import Message
+from glassformer.documents.evolution import results as evolution
+from glassformer.documents.inside import results as superposition
+from glassformer.documents.lineage import results as lineage
+from glassformer.messages import Message, verbatim
 
-STUDIES: Final = {"evolution": Evolution, "superposition": Superposition, "lineage": Lineage}
+STUDIES: Final = {
+    "evolution": evolution.Evolution,
+    "superposition": superposition.Superposition,
+    "lineage": lineage.Lineage,
+}
 """By the names of their files, without `.json`."""
+FORMER: Final = {"evolution": evolution.FORMER, "superposition": superposition.FORMER, "lineage": lineage.FORMER}
+"""For each study the ids of what earlier versions called by an English title."""
 JSON: Final = float | str | bool | None | list[Any] | dict[str, Any]
 
 
@@ -43,15 +50,38 @@ def _has_default(field: Any) -> bool:
     return field.default is not MISSING or field.default_factory is not MISSING
 
 
+def opened(study: str, written: dict[str, Any]) -> dict[str, Any]:
+    """What a study wrote, as this version writes it: by ids, with the titles of all of them, in every language."""
+    found = _by_ids(written, FORMER[study])
+    for each in fields(STUDIES[study]):
+        if not each.init and callable(each.default_factory):
+            found[each.name] = each.default_factory()
+    return {each.name: in_all_languages(found[each.name]) for each in fields(STUDIES[study]) if each.name in found}
+
+
+def _by_ids(value: Any, former: Mapping[str, str]) -> Any:
+    """Keys and texts of parsed JSON by their ids; messages stay as they are."""
+    if isinstance(value, list):
+        return [_by_ids(each, former) for each in value]
+    if isinstance(value, dict) and not _is_message(value):
+        return {former.get(name, name): _by_ids(each, former) for name, each in value.items()}
+    return former.get(value, value) if isinstance(value, str) else value
+
+
+def _is_message(value: Mapping[Any, Any]) -> bool:
+    return {"id", "values"} <= value.keys() <= {"id", "values", "text"}
+
+
 def in_all_languages(value: Any) -> Any:
     """Parsed JSON with its messages in every language; what this version has no sentence for is None."""
     if isinstance(value, list):
         return [in_all_languages(each) for each in value]
     if not isinstance(value, dict):
         return value
-    if value.keys() != {"id", "values"}:
+    if not _is_message(value):
         return {name: in_all_languages(each) for name, each in value.items()}
     try:
-        return Message.from_json(value).in_all_languages()
+        message = Message.from_json(value)
     except ValueError:
         return None
+    return None if message == verbatim(value["id"]) else message.in_all_languages()

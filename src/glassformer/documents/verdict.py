@@ -14,13 +14,13 @@ class Verdict:
     """Whether a claim held here, and by what numbers."""
 
     claim: Message
-    seen: Message
+    seen_text: Message
     holds: bool
 
     def written(self) -> Written:
         """The same for a file."""
-        messages = {"claim": self.claim.to_json(), "said": self.seen.to_json()}
-        return Written(str(self.claim), str(self.seen), self.holds, messages)
+        messages = {"claim": self.claim.to_json(), "said": self.seen_text.to_json()}
+        return Written(str(self.claim), str(self.seen_text), self.holds, messages)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Every stage is kept as it is done: whoever interrupts has a report of the stages
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ from glassformer.compiler.built import Built
 from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
 from glassformer.messages import Message
+from glassformer.nn import files
 from glassformer.opening.loading import load
 from glassformer.opening.opened import Opened
 from glassformer.training import Architecture, Settings, StateTracking, evaluate, train
@@ -34,7 +35,7 @@ STAGES: Final = ("class", "built", "verified", "trained", "compared")
 
 
 @dataclass(frozen=True)
-class Scale:
+class ExplainScale:
     """How long things may take."""
 
     length: int = 24
@@ -49,10 +50,10 @@ class Scale:
     """For each search of the algebra."""
 
 
-QUICK: Final = Scale(length=12, shown=10, words=50, steps=200, width=32, tested=128, seconds=2.0)
+QUICK: Final = ExplainScale(length=12, shown=10, words=50, steps=200, width=32, tested=128, seconds=2.0)
 
 
-def explain(machine: Machine, spec: str, folder: Path, scale: Scale, progress: Progress) -> Iterator[Seen]:
+def explain(machine: Machine, spec: str, folder: Path, scale: ExplainScale, progress: Progress) -> Iterator[Seen]:
     """All that is known after each stage; models are kept in the folder, and training goes on from what is there."""
     found: Seen = {"machine": machine_seen(machine, spec), "live": False}
     progress("class", 0, 1)
@@ -87,7 +88,7 @@ def explain(machine: Machine, spec: str, folder: Path, scale: Scale, progress: P
         yield found
 
 
-def _word(machine: Machine, scale: Scale) -> str:
+def _word(machine: Machine, scale: ExplainScale) -> str:
     """The word that is looked at: one that takes as many different steps as it can."""
     letters = example_word(machine, scale.shown, np.random.default_rng(0))
     return machine.join(letters)
@@ -97,6 +98,7 @@ def _word(machine: Machine, scale: Scale) -> str:
 class Test:
     """Words on which both models are compared."""
 
+    id: str
     name: Message
     task: StateTracking
     alive: bool = False
@@ -105,10 +107,13 @@ class Test:
 
 def _tests(machine: Machine, length: int) -> list[Test]:
     """Longer words, and words in which the last letter comes rarely or nearly always."""
-    longer = [Test(Message("page.letters", letters=n), StateTracking(machine, n)) for n in _lengths(length)]
+    longer = [
+        Test(f"length_{n}", Message("page.letters", letters=n), StateTracking(machine, n)) for n in _lengths(length)
+    ]
     others = len(machine.symbols) - 1
     mixed = [
         Test(
+            f"share_{share:g}",
             Message("page.share_of_letter", share=share, letter=machine.symbols[-1]),
             StateTracking(machine, length, letters=(*[(1 - share) / others] * others, share)),
         )
@@ -118,14 +123,15 @@ def _tests(machine: Machine, length: int) -> list[Test]:
 
 
 def _lengths(length: int) -> tuple[int, int, int]:
-    """That of the words of training, and longer ones."""
+    """Test lengths: the training length, 1.5 and 2 times it."""
     return length, length + length // 2, 2 * length
 
 
-def _trained(task: StateTracking, tests: list[Test], folder: Path, scale: Scale, progress: Progress) -> Trained:
+def _trained(task: StateTracking, tests: list[Test], folder: Path, scale: ExplainScale, progress: Progress) -> Trained:
     architecture = Architecture(layers=scale.layers, width=scale.width, heads=4)
     settings = Settings(steps=scale.steps, evaluate_every=max(1, scale.steps // 10))
-    named = {str(test.name): test.task for test in tests}
+    begun = _tests_of_run(folder)
+    named = {str(test.name) if str(test.name) in begun else test.id: test.task for test in tests}
 
     def show(step: int, *_: Any) -> None:
         progress("trained", step, scale.steps)
@@ -133,25 +139,34 @@ def _trained(task: StateTracking, tests: list[Test], folder: Path, scale: Scale,
     return train(task, architecture, settings, folder, resume=folder.exists(), tests=named, progress=show)
 
 
-def _breaks(built: Built, trained: Trained, subject: Opened, tests: list[Test], scale: Scale) -> Seen:
+def _tests_of_run(folder: Path) -> Container[str]:
+    """The tests of a run that is there; earlier versions kept them by their English names."""
+    run = files.read_json(folder / "run.json") if (folder / "run.json").exists() else {}
+    tests = run.get("tests") if isinstance(run, dict) else None
+    return tests if isinstance(tests, dict) else {}
+
+
+def _breaks(built: Built, trained: Trained, subject: Opened, tests: list[Test], scale: ExplainScale) -> Seen:
     """The accuracy of both on every test; and on words that keep out of dead ends, if there are any.
 
     Random words soon end there, and then a model that always gives the same answer is right.
     """
     found: dict[str, dict[str, float]] = {"trained": {}, "built": {}}
     for test in tests:
-        found["trained"][str(test.name)] = trained.tests[str(test.name)].accuracy
-        found["built"][str(test.name)] = evaluate(built.model, test.task, scale.tested).accuracy
+        kept = trained.tests.get(test.id) or trained.tests[str(test.name)]
+        found["trained"][test.id] = kept.accuracy
+        found["built"][test.id] = evaluate(built.model, test.task, scale.tested).accuracy
     machine, models = finite(built.machine), {"trained": subject.model, "built": built.model}
     home, alive = lasting(machine), list[Test]()
     if home[machine.start] and not home[machine.reachable()].all():
         for n in _lengths(scale.length):
-            test = Test(Message("page.letters_alive", letters=n), StateTracking(machine, n), alive=True)
+            name = Message("page.letters_alive", letters=n)
+            test = Test(f"alive_{n}", name, StateTracking(machine, n), alive=True)
             words = exploring_words(machine, n, scale.tested, np.random.default_rng(0), home)
             for who, model in models.items():
-                found[who][str(test.name)] = evaluate_on(model, test.task, words).accuracy
+                found[who][test.id] = evaluate_on(model, test.task, words).accuracy
             alive.append(test)
-    return {"accuracy": found, "tests": {str(test.name): _test_seen(test) for test in [*tests, *alive]}}
+    return {"accuracy": found, "tests": {test.id: _test_seen(test) for test in [*tests, *alive]}}
 
 
 def _test_seen(test: Test) -> Seen:

@@ -24,7 +24,7 @@ from glassformer.documents.approximation.stages import stages
 from glassformer.errors import InputError
 from glassformer.instruments import score_heads
 from glassformer.instruments.heads import HeadScore
-from glassformer.messages import LANGUAGES, Message
+from glassformer.messages import LANGUAGES, Message, verbatim
 from glassformer.nn import Transformer
 from glassformer.nn.trace import HookContext, HookPoint
 from glassformer.opening.opened import Opened
@@ -67,7 +67,8 @@ def class_seen(machine: Machine, spec: str, length: int, limits: Limits = QUICK)
         **{key: values[key] for key in CLASSIFIED},
         "theorem": circuits and circuits.theorem.in_all_languages(),
         "assumes": circuits and circuits.assumes.in_all_languages(),
-        "groups": found.groups(),
+        "groups": {str(name): count for name, count in found.groups().items()},
+        "group_names": {str(name): name.in_all_languages() for name in found.groups() if isinstance(name, Message)},
         "notes": [note.in_all_languages() for note in found.notes],
         "drawing": cascade and {language: draw_cascade(cascade, spec, language) for language in LANGUAGES},
     }
@@ -109,6 +110,9 @@ def approximation_seen(built: Approximation) -> Seen:
         ],
         "stages": {
             name: {
+                "title": _in_all_languages(panel.title),
+                "across": _in_all_languages(panel.across),
+                "names": [_in_all_languages(panel.names[line]) for line in panel.lines],
                 "lines": [_rounded_points(points) for points in panel.lines.values()],
                 "between": panel.between,
                 "logarithmic": panel.logarithmic,
@@ -153,6 +157,10 @@ def heads_seen(subject: Opened, words: int, length: int) -> Seen:
     return {"scores": scores, "words": len(tokens), "length": tokens.shape[1] - 1}
 
 
+def _in_all_languages(text: Message | str) -> dict[str, str]:
+    return (text if isinstance(text, Message) else verbatim(text)).in_all_languages()
+
+
 def _head_seen(score: HeadScore, subject: Opened) -> Seen:
     second = score.next_best
     return {
@@ -171,7 +179,7 @@ def _answers(logits: Float[Tensor, "pos answer"]) -> list[int]:
     return torch.where(leads.sum(-1) == 1, logits.argmax(-1), -1).tolist()
 
 
-def refuse_strange_heads(without: Sequence[Sequence[int]], models: Sequence[Transformer]) -> None:
+def refuse_unknown_heads(without: Sequence[Sequence[int]], models: Sequence[Transformer]) -> None:
     """Heads that none of the models has cannot be ablated."""
     for layer, head in without:
         if not any(_has_head(model, layer, head) for model in models):

@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.documents.approximation.questions import ASKED, Key, Scale, answers, power_below, recipes, train_all
-from glassformer.messages import Message
+from glassformer.documents.approximation.questions import (
+    ASKED,
+    Key,
+    QuestionsScale,
+    answers,
+    power_below,
+    recipes,
+    train_all,
+)
 
-TINY = Scale(steps=2, seeds=2, depths=(1, 2), units=16, cells=2)
+TINY = QuestionsScale(steps=2, seeds=2, depths=(1, 2), units=16, cells=2)
 
 
 def test_every_question_gets_a_chart_and_a_stopped_run_goes_on(tmp_path: Path) -> None:
@@ -28,7 +35,7 @@ def test_every_question_gets_a_chart_and_a_stopped_run_goes_on(tmp_path: Path) -
         ET.fromstring(found.draw(question))
         assert list(found.rows(question))
     one = {seed: errors[Key("sharing", "own", 2, seed)][2] for seed in range(2)}
-    mean, least, most = found.lines["sharing"][Message("approximation.line_own")][2]
+    mean, least, most = found.lines["sharing"]["own"][2]
     assert (least, most) == (min(one.values()), max(one.values()))
     assert mean == pytest.approx((least + most) / 2)
 

@@ -11,14 +11,14 @@ import pytest
 
 from glassformer.documents.evolution.figure import draw
 from glassformer.documents.evolution.measuring import measure
-from glassformer.documents.evolution.results import NAMES, QUESTIONS, Evolution, Training, line_names
-from glassformer.documents.evolution.training import Scale, train_all, train_one
+from glassformer.documents.evolution.results import FIGURES, NAMES, QUESTIONS, Evolution, Training, titles
+from glassformer.documents.evolution.training import EvolutionScale, train_all, train_one
 from glassformer.documents.evolution.verdicts import verdicts
 from glassformer.errors import InputError
 from places import DATA
 
 SAMPLE = DATA / "sentences.tsv"
-TINY = Scale(
+TINY = EvolutionScale(
     corpus=str(SAMPLE), vocab=330, longest=24, layers=2, width=8, heads=2, steps=3, batch=8, tokens=5, each=4,
     clusters=6, sentences=200,
 )  # fmt: skip
@@ -35,13 +35,13 @@ def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(t
     assert set(found.information) == set(QUESTIONS)
     assert all(len(curves) == 2 for curves in found.information.values())
     assert set(found.distances) == {
-        "LM and MLM", "LM and MT", "MLM and MT", "two seeds of LM", "two seeds of MLM", "two seeds of MT",
+        "pair:lm-mlm", "pair:lm-mt", "pair:mlm-mt", "seeds:lm", "seeds:mlm", "seeds:mt",
     }  # fmt: skip
     assert all(list(curve) == ["embedding", "1", "2"] for curves in found.distances.values() for curve in curves)
     assert all(0 <= value <= 1 for curves in found.distances.values() for curve in curves for value in curve.values())
-    assert set(found.changes) == set(NAMES.values())
+    assert set(found.changes) == set(NAMES)
     ET.fromstring(draw(found))
-    assert {*found.information, *found.distances} == set(line_names())
+    assert {*found.information, *found.distances, *found.changes, *FIGURES} == set(titles())
     assert [str(verdict.claim)[:5] for verdict in verdicts(found)] == [f"S3.{i}:" for i in range(1, 6)]
 
 
@@ -88,11 +88,10 @@ def holds_of(
     def curve(values: list[float]) -> list[dict[str, float]]:
         return [dict(zip(layers, values, strict=True))]
 
-    information = {"LM, its token": curve(lm), "MLM, its token": curve(mlm), "MT, its token": curve([5, 4, 4, 4])}
-    distances = {"MLM and MT": curve([near] * 4), "LM and MT": curve([far] * 4), "two seeds of LM": curve([0.1] * 4)}
+    information = {"input:lm": curve(lm), "input:mlm": curve(mlm), "input:mt": curve([5, 4, 4, 4])}
+    distances = {"pair:mlm-mt": curve([near] * 4), "pair:lm-mt": curve([far] * 4), "seeds:lm": curve([0.1] * 4)}
     changes = {
-        name: [{"1": x, "2": 0.1}, {"1": x + differ, "2": 0.1}]
-        for name, x in zip(NAMES.values(), (0.1, 0.2, 0.3), strict=True)
+        name: [{"1": x, "2": 0.1}, {"1": x + differ, "2": 0.1}] for name, x in zip(NAMES, (0.1, 0.2, 0.3), strict=True)
     }
     errors = {name: dict.fromkeys(layers, 0.1) for name in information}
     learned = {f"{name}-0": Training(accuracy=right, guess=0.1, tokens_per_second=1.0) for name in NAMES}

@@ -9,8 +9,8 @@ import pytest
 
 from glassformer.documents.lineage import aligned, figures, skips, translating, verdicts
 from glassformer.documents.lineage import family as lineage
-from glassformer.documents.lineage.family import BLOCKS, CORE, IN_THE_BLOCK, LAPTOP, LESSONS, READERS, Lesson
-from glassformer.documents.lineage.results import BLOCK, RNN, Family, Row, Skips, Translating
+from glassformer.documents.lineage.family import BLOCKS, CORE, IN_THE_BLOCK, LAPTOP, READERS, TASKS, FamilyTask
+from glassformer.documents.lineage.results import BLOCK, RNN, Family, MemberResult, Skips, Translating
 from glassformer.documents.lineage.skips import KINDS
 from glassformer.errors import InputError
 from glassformer.training.architecture import Architecture
@@ -22,16 +22,18 @@ from places import DATA
 from shell import Shell
 
 SAMPLE = DATA / "sentences.tsv"
-TINY = lineage.Scale({"reverse": ("none", "scaled dot"), "recall": ("none", "additive")}, ("scaled dot",), 1, 3000)
+TINY = lineage.FamilyScale(
+    {"reverse": ("none", "scaled_dot"), "recall": ("none", "additive")}, ("scaled_dot",), 1, 3000
+)
 
 
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every lesson is short, and the quick bench tiny."""
-    for name, lesson in LESSONS.items():
-        monkeypatch.setitem(LESSONS, name, replace(lesson, steps=8))
+    """Every task is short, and the quick bench tiny."""
+    for name, task in TASKS.items():
+        monkeypatch.setitem(TASKS, name, replace(task, steps=8))
     monkeypatch.setattr(lineage, "QUICK", TINY)
-    monkeypatch.setattr(skips, "QUICK", skips.Scale(depths=(1, 2), seeds=1, steps=2, width=8))
+    monkeypatch.setattr(skips, "QUICK", skips.SkipsScale(depths=(1, 2), seeds=1, steps=2, width=8))
     draw = aligned.draw_dates
     monkeypatch.setattr(aligned, "draw_dates", lambda folder, steps, *rest: draw(folder, 2, *rest))
 
@@ -67,7 +69,7 @@ def test_a_text_that_is_not_there_is_named_and_a_folder_that_is_a_file(shell: Sh
 def test_all_members_have_nearly_as_many_parameters() -> None:
     for host, task, name in LAPTOP.cases():
         model = LAPTOP.model(host, task, name)
-        made = Architecture(**model).model(task_of(LESSONS[task].task), 0)
+        made = Architecture(**model).model(task_of(TASKS[task].task), 0)
         count = sum(parameter.numel() for parameter in made.parameters())
         assert abs(count - LAPTOP.parameters) < 0.16 * LAPTOP.parameters, (host, task, name, count)
 
@@ -78,22 +80,22 @@ def test_the_whole_family_learns_to_reverse_and_the_core_everything() -> None:
     assert set(LAPTOP.blocks) == set(BLOCKS)
 
 
-def row(case: tuple[str, str, str], right: float = 1.0, reached: int | None = 100) -> Row:
-    return Row(*case, 64, [right, right], right, right, {}, reached, 1.0)
+def row(case: tuple[str, str, str], right: float = 1.0, reached: int | None = 100) -> MemberResult:
+    return MemberResult(*case, 64, [right, right], right, right, {}, reached, 1.0)
 
 
 STORY = Family(
     [
         row((RNN, "recall", "none"), 0.4, None),
         row((RNN, "recall", "additive")),
-        row((RNN, "fetch", "scaled dot"), 0.9, None),
-        row((RNN, "fetch", "multi-head")),
+        row((RNN, "fetch", "scaled_dot"), 0.9, None),
+        row((RNN, "fetch", "multi_head")),
         row((RNN, "reverse", "none"), 0.7),
         row((RNN, "reverse", "additive"), 0.95),
-        row((RNN, "reverse", "additive, before the step"), 0.95),
-        row((RNN, "reverse", "scaled dot, before the step"), 0.9),
+        row((RNN, "reverse", "additive_before"), 0.95),
+        row((RNN, "reverse", "scaled_dot_before"), 0.9),
         row((BLOCK, IN_THE_BLOCK, "additive"), 0.6),
-        row((BLOCK, IN_THE_BLOCK, "scaled dot"), 0.8),
+        row((BLOCK, IN_THE_BLOCK, "scaled_dot"), 0.8),
     ],
     {"none": [0.9, 0.6, 0.3], "additive": [1.0, 0.9, 0.9]},
 )
@@ -103,12 +105,12 @@ STORY = Family(
     "other",
     [
         row((RNN, "recall", "additive"), 0.42),
-        row((RNN, "fetch", "scaled dot"), 1.0, 90),
+        row((RNN, "fetch", "scaled_dot"), 1.0, 90),
         row((BLOCK, IN_THE_BLOCK, "additive"), 0.9),
-        replace(row((RNN, "reverse", "scaled dot, before the step"), 0.9), seeds=[0.5, 0.96]),
+        replace(row((RNN, "reverse", "scaled_dot_before"), 0.9), seeds=[0.5, 0.96]),
     ],
 )
-def test_every_sentence_of_the_story_can_be_untrue(other: Row) -> None:
+def test_every_sentence_of_the_story_can_be_untrue(other: MemberResult) -> None:
     assert [verdict.holds for verdict in verdicts.of_family(STORY)] == [True] * 4
     case = (other.host, other.task, other.member)
     rows = [other if (row.host, row.task, row.member) == case else row for row in STORY.rows]
@@ -140,16 +142,16 @@ def test_whether_depth_trains_without_skips_can_turn_out_otherwise() -> None:
 
 
 def test_gradients_fade_without_skips_and_arrive_with_residuals() -> None:
-    scale = skips.Scale(width=16)
+    scale = skips.SkipsScale(width=16)
     (first, *_, last), (residual_first, *_, residual_last) = (
-        skips.gradients(scale, kind, 8) for kind in ("none", "residual, norm before")
+        skips.gradients(scale, kind, 8) for kind in ("none", "residual_norm_before")
     )
     assert first < 0.2 * last
     assert residual_first > 0.5 * residual_last
 
 
 def test_translations_are_learned_made_and_scored(tmp_path: Path) -> None:
-    scale = translating.Scale(
+    scale = translating.TranslationScale(
         str(SAMPLE), vocab=330, longest=40, width=8, steps=2, sentences=3, groups=((3, 15), (16, 40))
     )
     found = translating.translating(scale, tmp_path, 1)
@@ -170,8 +172,8 @@ def test_bleu_is_that_of_right_translations_and_verdicts_heed_it() -> None:
 
 
 def test_a_width_is_found_for_every_number_of_parameters() -> None:
-    lesson = Lesson({"sequence": "copy", "length": 4}, 1, {})
-    widths = [lineage.widest({"kind": "rnn", "score": "dot"}, lesson, count) for count in (1, 20_000, 10**9)]
+    task = FamilyTask({"sequence": "copy", "length": 4}, 1, {})
+    widths = [lineage.widest({"kind": "rnn", "score": "dot"}, task, count) for count in (1, 20_000, 10**9)]
     assert widths[0] == 16
     assert widths == sorted(set(widths))
 

@@ -89,6 +89,19 @@ def test_what_is_shown_says_what_there_is() -> None:
         html(3)
 
 
+def test_words_come_in_korean() -> None:
+    machine, _, _, large, cascade, built, model, trace = (html(thing, "ko") for thing in everything())
+    assert "상태 4개, 글자 3개, 0에서 시작" in machine
+    assert "그 밖의 상태 16개" in large
+    assert "레벨 2개" in cascade
+    assert "16글자 이하의 모든 단어" in built
+    assert "너비 8인 헤드 6개" in model
+    assert trace.count("<img") == 7
+    assert not re.search(
+        "[a-z]{3,} [a-z]{3,} [a-z]{3,}", re.sub("<[^>]*>", "\n", "".join((machine, large, model, trace)))
+    )
+
+
 def test_the_widget_is_the_same_views_on_a_notebook_s_model(browser: Any) -> None:
     anywidget = pytest.importorskip("anywidget")
     from glassformer.ui.notebook.widget import explore

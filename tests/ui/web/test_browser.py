@@ -8,7 +8,7 @@ import pytest
 
 from browsing import Watched, skip_without_a_browser
 from glassformer.automata import machine
-from glassformer.ui.explaining import Scale, explain
+from glassformer.ui.explaining import ExplainScale, explain
 from glassformer.ui.web.page import report_page
 from serving import Server
 from studied import STUDIED, write
@@ -271,7 +271,7 @@ def test_a_function_is_approximated_and_what_is_too_large_is_said(browser: Any, 
     assert page.locator("svg.chart").nth(3).locator("text", has_text="1e-18").count() == 0  # but 0
     page.locator("svg.chart").first.focus()
     page.keyboard.press("End")
-    assert "X의 첫 성분 1" in page.locator(".readout").first.inner_text()
+    assert "X의 첫 성분, 나머지는 고정 1" in page.locator(".readout").first.inner_text()
     assert watched.fits()
     watched.shown("approximation-korean-dark-400")
     watched.is_quiet(server.url)
@@ -309,7 +309,7 @@ def test_a_long_word_stays_smooth(browser: Any, server: Server) -> None:
 
 
 def test_a_report_opens_from_disk_without_a_network(browser: Any, tmp_path: Path) -> None:
-    scale = Scale(length=8, shown=8, words=4, steps=6, layers=2, width=16, tested=16, seconds=1.0)
+    scale = ExplainScale(length=8, shown=8, words=4, steps=6, layers=2, width=16, tested=16, seconds=1.0)
     *_, found = explain(machine("dihedral(3)"), "dihedral(3)", tmp_path, scale, lambda *_: None)
     (tmp_path / "report.html").write_text(report_page(found, "dihedral(3)"))
     for width in (1280, 400):

@@ -62,6 +62,12 @@ def test_a_cascade(spec: str) -> None:
     assert_all_korean(built_seen(compile(machine(spec), 16, "cascade")), 10)
 
 
+def test_groups_without_a_name_are_described() -> None:
+    found = class_seen(machine("divisible(7)"), "divisible(7)", 16)
+    for language, order in (("en", "order 21"), ("ko", "위수 21")):
+        assert any(order in words for words in words_in(found["drawing"][language]))
+
+
 def test_what_was_not_found_out_within_the_limits() -> None:
     spec = "random(12, letters=5, seed=1)"
     limits = (Limits(elements=10), Limits(images=3), Limits(rows=5), Limits(seconds=0.0))

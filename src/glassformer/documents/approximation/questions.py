@@ -25,6 +25,7 @@ from glassformer.training.fitting import Recipe, fit
 from glassformer.ui.drawing.chart import Panel, draw_charts
 
 BLOCK: Final = BlockShape(2, 8, (32,))
+BUILT: Final = "built"
 ATTENDS, APPLIES = replace(BLOCK, mlp=()), replace(BLOCK, heads=0)
 ASKED: Final = {
     question: Message(f"approximation.asked_{question}")
@@ -33,7 +34,7 @@ ASKED: Final = {
 
 
 class Key(NamedTuple):
-    """One training: the question, the line (a message's id) and the place across in its chart, and the seed."""
+    """One training: the question, the line and the place across in its chart, and the seed."""
 
     question: str
     line: str
@@ -42,7 +43,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scale:
+class QuestionsScale:
     """How much is trained."""
 
     steps: int = 1000
@@ -52,7 +53,7 @@ class Scale:
     cells: int = 8
 
 
-def recipes(scale: Scale) -> dict[Key, tuple[str, Recipe]]:
+def recipes(scale: QuestionsScale) -> dict[Key, tuple[str, Recipe]]:
     """Everything that is trained, with the function's name: sorting four numbers, but for the third question."""
     found: dict[Key, tuple[str, Recipe]] = {}
     for seed in range(scale.seeds):
@@ -82,7 +83,7 @@ def recipes(scale: Scale) -> dict[Key, tuple[str, Recipe]]:
     return found
 
 
-def built_blocks(scale: Scale) -> int:
+def built_blocks(scale: QuestionsScale) -> int:
     """The depth of the compact construction that the third question is about."""
     return compact("mix", 2, 2, 1 / scale.cells, scale.units, samples=10).blocks
 
@@ -120,35 +121,51 @@ def train_all(
 
 @dataclass(frozen=True)
 class Answers:
-    """For each question the lines of its chart: by x the mean, the least and the largest over seeds."""
+    """For each question the lines of its chart, by id: by x the mean, the least and the largest over seeds."""
 
-    lines: dict[str, dict[Message, dict[float, tuple[float, float, float]]]]
+    lines: dict[str, dict[str, dict[float, tuple[float, float, float]]]]
+    built: Message
+    """The title of what was built beside the trained ones."""
+
+    def titles(self, question: str) -> dict[str, Message]:
+        """The titles of the lines of one question."""
+        if question == "size":
+            return {
+                "blocks": Message("approximation.blocks"),
+                "blocks_in_proof": Message("approximation.blocks_in_proof"),
+                "parameters": Message("approximation.parameters"),
+                "parameters_in_proof": Message("approximation.parameters_in_proof"),
+            }
+        trained = {line: Message(f"approximation.line_{line}") for line in self.lines[question] if line != BUILT}
+        return trained | {BUILT: self.built}
 
     def draw(self, question: str) -> str:
         """The chart of one question."""
-        lines = {str(name): line for name, line in self.lines[question].items()}
+        lines = self.lines[question]
         across = {"training": "approximation.steps", "size": "approximation.units"}.get(
             question, "approximation.blocks"
         )
         values = [value for line in lines.values() for three in line.values() for value in three]
         panel = Panel(
-            str(Message("approximation.count" if question == "size" else "approximation.distances")),
-            str(Message(across)),
+            Message("approximation.count" if question == "size" else "approximation.distances"),
+            Message(across),
             {name: [(x, mean) for x, (mean, _, _) in line.items()] for name, line in lines.items()},
             evenly=True,
             between=(power_below(min(values)), 10 * power_below(max(values))),
             logarithmic=True,
             bars={name: [(x, least, most) for x, (_, least, most) in line.items()] for name, line in lines.items()},
+            names=self.titles(question),
         )
-        return draw_charts([panel], str(ASKED[question]), "")
+        return draw_charts([panel], ASKED[question], "")
 
     def rows(self, question: str) -> Iterable[str]:
         """The same as text."""
+        titles = self.titles(question)
         for name, line in self.lines[question].items():
             values = ", ".join(
                 f"{x:,g}: {shown(mean)} ({shown(least)}…{shown(most)})" for x, (mean, least, most) in line.items()
             )
-            yield f"{name!s:36} {values}"
+            yield f"{titles[name]!s:36} {values}"
 
 
 def shown(value: float) -> str:
@@ -164,25 +181,23 @@ def power_below(value: float) -> float:
     return power
 
 
-def answers(scale: Scale, errors: Mapping[Key, Mapping[int, float]]) -> Answers:
+def answers(scale: QuestionsScale, errors: Mapping[Key, Mapping[int, float]]) -> Answers:
     """The trainings by question, and what is built beside them."""
-    gathered: dict[str, dict[Message, dict[float, list[float]]]] = {question: {} for question in ASKED}
+    gathered: dict[str, dict[str, dict[float, list[float]]]] = {question: {} for question in ASKED}
     for key, by_step in errors.items():
         points = by_step if key.question == "training" else {key.across: by_step[max(by_step)]}
         for x, error in points.items():
-            line = Message(f"approximation.line_{key.line}")
-            gathered[key.question].setdefault(line, {}).setdefault(x, []).append(error)
+            gathered[key.question].setdefault(key.line, {}).setdefault(x, []).append(error)
     steps = next(iter(gathered["training"].values()))
     wide = {units: compact("mix", 2, 2, 1 / scale.cells, units) for units in (4, 64, scale.units)}
     built = wide[scale.units]
-    size = Message("approximation.line_built", blocks=built.blocks, units=built.units)
-    gathered["training"][size] = {x: [built.distance] for x in steps}
+    gathered["training"][BUILT] = {x: [built.distance] for x in steps}
     proof = approximate("mix", 2, 2, 1 / scale.cells, positions=False, samples=100).certificate
     gathered["size"] = {
-        Message("approximation.blocks"): {units: [float(each.blocks)] for units, each in wide.items()},
-        Message("approximation.blocks_in_proof"): {units: [float(proof.blocks)] for units in wide},
-        Message("approximation.parameters"): {units: [float(each.parameters)] for units, each in wide.items()},
-        Message("approximation.parameters_in_proof"): {units: [float(proof.parameters)] for units in wide},
+        "blocks": {units: [float(each.blocks)] for units, each in wide.items()},
+        "blocks_in_proof": {units: [float(proof.blocks)] for units in wide},
+        "parameters": {units: [float(each.parameters)] for units, each in wide.items()},
+        "parameters_in_proof": {units: [float(proof.parameters)] for units in wide},
     }
     return Answers(
         {
@@ -191,5 +206,6 @@ def answers(scale: Scale, errors: Mapping[Key, Mapping[int, float]]) -> Answers:
                 for line, points in lines.items()
             }
             for question, lines in gathered.items()
-        }
+        },
+        Message("approximation.line_built", blocks=built.blocks, units=built.units),
     )

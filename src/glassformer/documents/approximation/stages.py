@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from glassformer.compiler.constructions.universal import Approximation
-from glassformer.messages import Message
+from glassformer.messages import Message, verbatim
 from glassformer.ui.drawing.chart import Panel, draw_charts
 
 POINTS: Final = 241
@@ -21,9 +21,7 @@ def draw(built: Approximation, name: str, seed: int = 0) -> str:
     """The stages as one figure."""
     grid = built.grid
     sizes = {"d": grid.d, "n": grid.n, "cells": grid.cells, "blocks": built.certificate.blocks}
-    return draw_charts(
-        list(stages(built, seed).values()), str(Message("approximation.built", function=name, **sizes)), ""
-    )
+    return draw_charts(list(stages(built, seed).values()), Message("approximation.built", function=name, **sizes), "")
 
 
 def stages(built: Approximation, seed: int = 0) -> dict[str, Panel]:
@@ -37,14 +35,14 @@ def stages(built: Approximation, seed: int = 0) -> dict[str, Panel]:
     values = {stage: apply(x) for stage, apply in built.stages.items()}
     corners = built.proof.parts["quantise"].run((x + grid.shift).transpose(0, 2, 1), grid.weights)
     errors = {
-        "f̄ − f": values["constant"] - exact,
-        "hardmax − f̄": values["modified"] - values["constant"],
-        "softmax − hardmax": values["ordinary"] - values["modified"],
+        "error_constant": values["constant"] - exact,
+        "error_modified": values["modified"] - values["constant"],
+        "error_ordinary": values["ordinary"] - values["modified"],
     }
     shown = {
         "f": exact[:, 0, 0],
-        str(Message("approximation.line_constant")): values["constant"][:, 0, 0],
-        str(Message("approximation.line_transformer")): values["ordinary"][:, 0, 0],
+        "constant": values["constant"][:, 0, 0],
+        "transformer": values["ordinary"][:, 0, 0],
     }
     every = np.concatenate(list(shown.values()))
     return {
@@ -57,7 +55,7 @@ def stages(built: Approximation, seed: int = 0) -> dict[str, Panel]:
         "quantise": panel(
             "approximation.stage_quantise",
             t,
-            {"x": t, str(Message("approximation.line_quantised")): corners[:, 0, 0]},
+            {"x": t, "quantised": corners[:, 0, 0]},
             (0.0, 1.0),
         ),
         "ids": ids(built),
@@ -72,13 +70,26 @@ def stages(built: Approximation, seed: int = 0) -> dict[str, Panel]:
 
 FLOOR: Final = 1e-18
 """Added to errors, so that those of exactly 0 can be drawn upward by powers of ten."""
+LINES: Final = {
+    "f": verbatim("f"),
+    "x": verbatim("x"),
+    "constant": Message("approximation.line_constant"),
+    "transformer": Message("approximation.line_transformer"),
+    "quantised": Message("approximation.line_quantised"),
+    "before": Message("approximation.line_before"),
+    "after": Message("approximation.line_after"),
+    "error_constant": verbatim("f̄ − f"),
+    "error_modified": verbatim("hardmax − f̄"),
+    "error_ordinary": verbatim("softmax − hardmax"),
+}
+"""The titles of all lines."""
 
 
 def panel(title: str, t: Line, lines: Mapping[str, Line], between: tuple[float, float]) -> Panel:
     """A chart over the first entry of X."""
     points = {line: list(zip(t.tolist(), y.tolist(), strict=True)) for line, y in lines.items()}
-    across = str(Message("approximation.first_entry"))
-    return Panel(str(Message(title)), across, points, between=between, logarithmic=between[0] == FLOOR)
+    logarithmic, across = between[0] == FLOOR, Message("approximation.first_entry")
+    return Panel(Message(title), across, points, between=between, logarithmic=logarithmic, names=LINES)
 
 
 def ids(built: Approximation) -> Panel:
@@ -88,12 +99,13 @@ def ids(built: Approximation) -> Panel:
     shared = {}
     for when, values in ids.items():
         _, which, count = np.unique(values, return_inverse=True, return_counts=True)
-        shared[str(Message(f"approximation.line_{when}"))] = np.sort(count[which.ravel()])
+        shared[when] = np.sort(count[which.ravel()])
     some = np.unique(np.linspace(0, corners[:, 0].size - 1, POINTS).round().astype(int))
     return Panel(
-        str(Message("approximation.stage_ids")),
-        str(Message("approximation.all_columns")),
+        Message("approximation.stage_ids"),
+        Message("approximation.all_columns"),
         {name: [(float(i), float(line[i])) for i in some] for name, line in shared.items()},
         between=(1.0, 10.0 * max(float(line[-1]) for line in shared.values())),
         logarithmic=True,
+        names=LINES,
     )

@@ -16,13 +16,13 @@ from glassformer.documents import sources
 from glassformer.documents.evolution import training
 from glassformer.documents.evolution.measuring import measure
 from glassformer.documents.evolution.results import Training
-from glassformer.documents.evolution.training import Progress, Scale, train_all
+from glassformer.documents.evolution.training import EvolutionScale, Progress, train_all
 from glassformer.documents.evolution.verdicts import CLAIMED, verdicts
 from glassformer.documents.verdict import Measured, Verdict
 from glassformer.training.cluster import cores
 from glassformer.training.fetching import place_of
 
-SCALE: Final = Scale()
+SCALE: Final = EvolutionScale()
 
 
 def prepare(progress: Progress) -> dict[str, Training]:
@@ -47,7 +47,7 @@ def measure_of(claim: str) -> Callable[[], Measured]:
     """What measures one claim; its docstring is the claim."""
 
     def measured() -> Measured:
-        return found()[claim].seen, found()[claim].holds
+        return found()[claim].seen_text, found()[claim].holds
 
     measured.__doc__ = str(CLAIMED[claim])
     return measured

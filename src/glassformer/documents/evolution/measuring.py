@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import torch
 
-from glassformer.documents.evolution.results import NAMES, QUESTIONS, ByLayer, Evolution, Training
-from glassformer.documents.evolution.training import OFTEN, Progress, Scale, counts_of, text_for
+from glassformer.documents.evolution.results import QUESTIONS, ByLayer, Evolution, Training
+from glassformer.documents.evolution.training import OFTEN, EvolutionScale, Progress, counts_of, text_for
 from glassformer.errors import InputError
 from glassformer.instruments.change import change
 from glassformer.instruments.identity import ABSENT, frequent, gather, information_by_layer
@@ -26,7 +26,7 @@ MASKINGS: Final = 4
 
 
 def measure(
-    scale: Scale, folder: Path, learned: dict[str, Training], progress: Progress = lambda what, count, of: None
+    scale: EvolutionScale, folder: Path, learned: dict[str, Training], progress: Progress = lambda what, count, of: None
 ) -> Evolution:
     """All measurements on the trained models in the folder."""
     text = text_for(scale)
@@ -49,7 +49,7 @@ def measure(
     # models of the same seed begin with the same weights: only those of different seeds can be compared
     pairs = [(one, other) for one, other in itertools.combinations(models, 2) if one[1] != other[1]]
     for count, (one, other) in enumerate(pairs, start=1):
-        name = f"{NAMES[one[0]]} and {NAMES[other[0]]}" if one[0] != other[0] else f"two seeds of {NAMES[one[0]]}"
+        name = f"pair:{one[0]}-{other[0]}" if one[0] != other[0] else f"seeds:{one[0]}"
         distances.setdefault(name, []).append(distance(models[one], models[other], text, scale.sentences))
         progress("distances", count, len(pairs))
     changes: dict[str, list[ByLayer]] = {}
@@ -57,7 +57,7 @@ def measure(
         steps = change(layers, first(sentences(text), scale.sentences))
         if any(each.distance is None for each in steps):
             raise InputError("evolution.too_few_vectors", vectors=steps[0].samples)
-        changes.setdefault(NAMES[objective], []).append({each.after: each.distance or 0.0 for each in steps})
+        changes.setdefault(objective, []).append({each.after: each.distance or 0.0 for each in steps})
     return Evolution(learned, information, errors, distances, changes, float(np.log2(len(chosen))))
 
 

@@ -2,33 +2,60 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any, Final, TypeAlias
 
 from glassformer.documents.verdict import Written
-from glassformer.messages import Message
+from glassformer.messages import Message, verbatim
 
 ByLayer: TypeAlias = dict[str, float]
 """A number for each layer."""
 
 NAMES: Final = {"lm": "LM", "mlm": "MLM", "mt": "MT"}
 QUESTIONS: Final = {
-    "LM, its token": ("lm", "input"),
-    "LM, the next token": ("lm", "next"),
-    "MLM, its token": ("mlm", "input"),
-    "MLM, the masked token": ("mlm", "masked"),
-    "MT, its token": ("mt", "input"),
+    "input:lm": ("lm", "input"),
+    "next:lm": ("lm", "next"),
+    "input:mlm": ("mlm", "input"),
+    "masked:mlm": ("mlm", "masked"),
+    "input:mt": ("mt", "input"),
 }
 """What information is measured about: the objective of the model, and the label of each position."""
 
 
-def line_names() -> dict[str, Message]:
-    """The names of all lines of the three figures."""
+FIGURES: Final = {
+    "information": Message("evolution.information"),
+    "distances": Message("evolution.distances"),
+    "changes": Message("evolution.changes"),
+}
+FORMER: Final = {
+    "LM, its token": "input:lm",
+    "LM, the next token": "next:lm",
+    "MLM, its token": "input:mlm",
+    "MLM, the masked token": "masked:mlm",
+    "MT, its token": "input:mt",
+    "two seeds of LM": "seeds:lm",
+    "two seeds of MLM": "seeds:mlm",
+    "two seeds of MT": "seeds:mt",
+    "LM and MLM": "pair:lm-mlm",
+    "LM and MT": "pair:lm-mt",
+    "MLM and MT": "pair:mlm-mt",
+    "LM": "lm",
+    "MLM": "mlm",
+    "MT": "mt",
+}
+"""What files of earlier versions call the lines."""
+
+
+def titles() -> dict[str, Message]:
+    """The titles of the three figures and of all their lines, by id."""
     found = {name: Message(f"evolution.about_{what}", model=NAMES[of]) for name, (of, what) in QUESTIONS.items()}
-    found |= {f"two seeds of {name}": Message("evolution.two_seeds", model=name) for name in NAMES.values()}
-    pairs = [("LM", "MLM"), ("LM", "MT"), ("MLM", "MT")]
-    return found | {f"{one} and {other}": Message("evolution.pair", one=one, other=other) for one, other in pairs}
+    found |= {f"seeds:{each}": Message("evolution.two_seeds", model=name) for each, name in NAMES.items()}
+    for one, other in itertools.combinations(NAMES, 2):
+        found[f"pair:{one}-{other}"] = Message("evolution.pair", one=NAMES[one], other=NAMES[other])
+    found |= {each: verbatim(name) for each, name in NAMES.items()}
+    return found | FIGURES
 
 
 @dataclass(frozen=True)
@@ -44,7 +71,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Evolution:
-    """For each line of each figure the numbers by layer, one curve for each seed or pair."""
+    """For each line of each figure, by its id, the numbers by layer: one curve for each seed or pair."""
 
     learned: dict[str, Training]
     information: dict[str, list[ByLayer]]
@@ -56,8 +83,10 @@ class Evolution:
     """The bits of all that there is to know."""
     quick: bool = False
     claims: list[Written] = field(default_factory=list)
-    names: dict[str, Any] = field(default_factory=lambda: {name: m.to_json() for name, m in line_names().items()})
-    """What the lines are called, by id."""
+    names: dict[str, Any] = field(
+        init=False, default_factory=lambda: {name: title.to_json() for name, title in titles().items()}
+    )
+    """The titles of figures and lines, by id."""
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""

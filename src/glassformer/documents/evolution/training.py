@@ -33,7 +33,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Scale:
+class EvolutionScale:
     """How much is trained and measured."""
 
     corpus: str = "help-en-de"
@@ -58,7 +58,7 @@ class Scale:
     """Sentences that distances and change are measured on."""
 
 
-QUICK: Final = Scale(layers=4, steps=700, warmup=100, tokens=150, each=40, clusters=240, sentences=1500)
+QUICK: Final = EvolutionScale(layers=4, steps=700, warmup=100, tokens=150, each=40, clusters=240, sentences=1500)
 OFTEN: Final = 3
 """Times as often as vectors are wanted of it, a token is to come: a model may not be asked for all of them."""
 VECTORS_OF_A_CLUSTER: Final = 1.5
@@ -68,14 +68,14 @@ STEPS_AT_ONCE: Final = 10
 
 
 @lru_cache(maxsize=1)
-def text_for(scale: Scale) -> Text:
+def text_for(scale: EvolutionScale) -> Text:
     """The text; the same for the same scale."""
     corpus = corpora.load(scale.corpus, parallel=True)
     return text_of(corpus, tokeniser_of(corpus, scale.vocab), scale.longest)
 
 
 def train_all(
-    scale: Scale, folder: Path, workers: int, progress: Progress = lambda what, count, of: None
+    scale: EvolutionScale, folder: Path, workers: int, progress: Progress = lambda what, count, of: None
 ) -> dict[str, Training]:
     """All trainings by name, as many at once as there are workers; translators, which take longest, first."""
     check(scale, folder)
@@ -103,7 +103,7 @@ def train_all(
 
 
 def train_one(
-    scale: Scale,
+    scale: EvolutionScale,
     objective: str,
     seed: int,
     folder: Path,
@@ -140,7 +140,7 @@ def train_one(
     return Training(trained.score.accuracy, guess(reading), trained.tokens_per_second)
 
 
-def architecture_of(scale: Scale) -> Architecture:
+def architecture_of(scale: EvolutionScale) -> Architecture:
     """That of all models."""
     return Architecture(layers=scale.layers, width=scale.width, heads=scale.heads, norm_place=scale.norm_place)
 
@@ -157,7 +157,7 @@ def guess(reading: Reading) -> float:
 # -- what is refused before anything is begun --------------------------------------------------------------
 
 
-def check(scale: Scale, folder: Path) -> None:
+def check(scale: EvolutionScale, folder: Path) -> None:
     """Refuse what could not be trained, kept or measured."""
     architecture_of(scale)
     if folder.exists() and not folder.is_dir():
@@ -168,7 +168,7 @@ def check(scale: Scale, folder: Path) -> None:
     refuse_short(text_for(scale), scale)
 
 
-def differences(scale: Scale, begun: Any) -> list[str]:
+def differences(scale: EvolutionScale, begun: Any) -> list[str]:
     """In what a run differs, the steps first; what follows from the others is left out."""
     parts = {"settings": ("steps", "batch", "learning_rate"), "task": ("corpus",)}
     parts["architecture"] = ("layers", "width", "heads", "norm_place")
@@ -183,7 +183,7 @@ def differences(scale: Scale, begun: Any) -> list[str]:
     return found
 
 
-def refuse_short(text: Text, scale: Scale) -> None:
+def refuse_short(text: Text, scale: EvolutionScale) -> None:
     """Refuse a text of which too little could be held out or measured, and say how much is about enough."""
     tokens = max(2, math.ceil(VECTORS_OF_A_CLUSTER * scale.clusters / scale.each))
     there_and_needed = [

@@ -6,7 +6,7 @@ import itertools
 from statistics import fmean
 from typing import Final
 
-from glassformer.documents.evolution.results import NAMES, ByLayer, Evolution, line_names, means
+from glassformer.documents.evolution.results import NAMES, ByLayer, Evolution, means, titles
 from glassformer.documents.verdict import Verdict
 from glassformer.messages import Message
 
@@ -17,15 +17,15 @@ NOISE: Final = 0.1
 
 def verdicts(found: Evolution) -> list[Verdict]:
     """One for each claim, in their order."""
-    token = {name: means(found.information[f"{name}, its token"]) for name in NAMES.values()}
-    spread = {name: max(NOISE, *found.errors[f"{name}, its token"].values()) for name in token}
-    lm, mlm, lowest = token["LM"], token["MLM"], min(token["MLM"])
+    lm, mlm = (means(found.information[line]) for line in ("input:lm", "input:mlm"))
+    lm_error, mlm_error = (max(NOISE, *found.errors[line].values()) for line in ("input:lm", "input:mlm"))
+    lowest = min(mlm)
     seen = [
         (_right(found), all(each.accuracy > 2 * each.guess for each in found.learned.values())),
-        (Message("evolution.seen_2", first=lm[0], last=lm[-1]), lm[-1] < lm[0] - spread["LM"]),
+        (Message("evolution.seen_2", first=lm[0], last=lm[-1]), lm[-1] < lm[0] - lm_error),
         (
             Message("evolution.seen_3", first=mlm[0], lowest=lowest, layer=mlm.index(lowest), last=mlm[-1]),
-            lowest < mlm[0] - spread["MLM"] and lowest < mlm[-1] - spread["MLM"],
+            lowest < mlm[0] - mlm_error and lowest < mlm[-1] - mlm_error,
         ),
         _distances(found),
         _changes(found),
@@ -48,13 +48,13 @@ def _right(found: Evolution) -> Message:
 def _distances(found: Evolution) -> tuple[Message, bool]:
     """Means over the layers, without the embedding."""
     apart = {name: fmean(means(curves)[1:]) for name, curves in found.distances.items()}
-    pairs = [Message("evolution.distance", pair=line_names()[name], distance=value) for name, value in apart.items()]
-    floors = [value for name, value in apart.items() if name.startswith("two seeds")]
-    return Message("evolution.seen_4", pairs=pairs), max(floors) < apart["MLM and MT"] < apart["LM and MT"]
+    pairs = [Message("evolution.distance", pair=titles()[name], distance=value) for name, value in apart.items()]
+    floor = max(apart[f"seeds:{objective}"] for objective in NAMES if f"seeds:{objective}" in apart)
+    return Message("evolution.seen_4", pairs=pairs), floor < apart["pair:mlm-mt"] < apart["pair:lm-mt"]
 
 
 def _changes(found: Evolution) -> tuple[Message, bool]:
-    sums = [f"{name} {sum(means(curves)):.3f}" for name, curves in found.changes.items()]
+    sums = [f"{NAMES[each]} {sum(means(curves)):.3f}" for each, curves in found.changes.items()]
     pairs = list(itertools.combinations([(name, curve) for name, own in found.changes.items() for curve in own], 2))
     within = max(_apart(one, other) for (a, one), (b, other) in pairs if a == b)
     between = min(_apart(one, other) for (a, one), (b, other) in pairs if a != b)

@@ -22,10 +22,17 @@ from glassformer.instruments.editing import edited, keys, mlp_of, values_for
 from glassformer.instruments.lens import attribute
 from glassformer.instruments.patching import Place, patch, probability, restored
 from glassformer.instruments.sites import Site
+from glassformer.messages import Message
 from glassformer.nn import Transformer
 from glassformer.training.facts import PROMPT, World, bits_known, learn
 
-POSITIONS: Final = ("start", "first name", "last name", "relation")
+POSITIONS: Final = {
+    "start": Message("inside.position_start"),
+    "first_name": Message("inside.position_first_name"),
+    "last_name": Message("inside.position_last_name"),
+    "relation": Message("inside.position_relation"),
+}
+"""The titles of positions."""
 FIRST_EDITED: Final = 2
 """Before the last name it is open who is meant."""
 

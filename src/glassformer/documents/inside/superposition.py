@@ -29,32 +29,33 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Scale:
+class SuperpositionScale:
     """How much is trained."""
 
-    rarities: int = 40
+    inverse_densities: int = 40
     seeds: int = 3
     grid: int = 21
     steps: int = 6000
     dictionary_steps: int = 3000
 
 
-QUICK: Final = Scale(rarities=10, seeds=1, grid=9, steps=2000, dictionary_steps=1000)
+QUICK: Final = SuperpositionScale(inverse_densities=10, seeds=1, grid=9, steps=2000, dictionary_steps=1000)
 
 
-def study(scale: Scale = Scale(), seed: int = 0, progress: Progress = lambda done, of: None) -> Superposition:  # noqa: B008
+def study(scale: SuperpositionScale, seed: int = 0, progress: Progress = lambda done, of: None) -> Superposition:
     """All three looks; toys of two features get more samples, for they seldom have one."""
-    rarities = np.geomspace(1, 100, scale.rarities).tolist()
+    inverse_densities = np.geomspace(1, 100, scale.inverse_densities).tolist()
     pentagons = [Toy(5, 2, 0.9)] * 16
-    curve = [Toy(MANY, FEW, 1 - 1 / rarity) for rarity in rarities for _ in range(scale.seeds)]
+    curve = [Toy(MANY, FEW, 1 - 1 / each) for each in inverse_densities for _ in range(scale.seeds)]
     importances, sparse = np.geomspace(10, 0.1, scale.grid).tolist(), np.geomspace(1, 100, scale.grid).tolist()
     cells = itertools.product(importances, sparse, range(scale.seeds))
-    plane = [Toy(2, 1, 1 - 1 / rarity, decay=importance) for importance, rarity, _ in cells]
+    plane = [Toy(2, 1, 1 - 1 / each, decay=importance) for importance, each, _ in cells]
     toys = len(pentagons) + len(curve) + len(plane)
     learned = train([*pentagons, *curve], scale.steps, samples=64, seed=seed, tell=lambda done, _: progress(done, toys))
     flat = train(plane, scale.steps, samples=512, seed=seed, tell=lambda done, _: progress(len(learned) + done, toys))
     five, rest = learned[: len(pentagons)], learned[len(pentagons) :]
-    dots = [Dots(rarity, kept(rest[i * scale.seeds : (i + 1) * scale.seeds])) for i, rarity in enumerate(rarities)]
+    groups = _in_groups(rest, scale.seeds)
+    dots = [Dots(each, kept(own)) for each, own in zip(inverse_densities, groups, strict=True)]
     best = [min(group, key=lambda toy: toy.loss) for group in _in_groups(flat, scale.seeds)]
     phases = [phase(toy) for toy in best]
     return Superposition(
@@ -81,7 +82,7 @@ def kept(toys: Sequence[TrainedToy]) -> list[float]:
 def phase(toy: TrainedToy) -> str:
     """What became of the second of two features in one dimension."""
     first, second = (float(toy.W[0, i].abs()) > STORED for i in (0, 1))
-    return "left out" if not second else "shared" if first else "alone"
+    return "left_out" if not second else "shared" if first else "alone"
 
 
 def known_features(features: int = 60, width: int = 20, seed: int = 0) -> Float[Tensor, "feature width"]:

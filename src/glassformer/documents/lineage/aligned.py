@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.documents.lineage.family import LESSONS, READERS, Scale
-from glassformer.documents.lineage.results import RNN
+from glassformer.documents.lineage.family import READERS, TASKS, FamilyScale
+from glassformer.documents.lineage.results import RNN, titles
 from glassformer.messages import Message
 from glassformer.nn import files
 from glassformer.nn.readers import EncoderDecoder
@@ -23,8 +23,8 @@ SHOWN: Final = 3
 def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = None) -> str:
     """Some dates, by a reader with additive attention before each step; its model is kept in the folder."""
     values = {
-        "task": dict(LESSONS["dates"].task),
-        "model": {"kind": "rnn", **READERS["additive, before the step"], "width": 56},
+        "task": dict(TASKS["dates"].task),
+        "model": {"kind": "rnn", **READERS["additive_before"], "width": 56},
         "training": {"steps": steps, "learning_rate": 3e-3, "evaluate_every": steps},
     }
     sweep = sweep_of(values, "dates")
@@ -37,19 +37,19 @@ def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = N
     return draw_alignments(shown, str(Message("lineage.dates")))
 
 
-def draw_reverse(scale: Scale, folder: Path) -> str:
+def draw_reverse(scale: FamilyScale, folder: Path) -> str:
     """The same source by every member that has learned to reverse, the mean of its heads."""
     shown = []
     for name in scale.readers["reverse"]:
         if READERS[name]["score"] != "none":
             run = scale.sweep(RNN, "reverse", name).ids[0]
-            shown += alignments("reverse", folder / "reverse" / run / "model", [name])
+            shown += alignments("reverse", folder / "reverse" / run / "model", [str(titles()["members"][name])])
     return draw_alignments(shown, str(Message("lineage.reverse")), across=4, cell=13.0)
 
 
 def alignments(task_name: str, folder: Path, titles: list[str]) -> list[Alignment]:
     """One for each title, of random sources."""
-    task, (model, _) = task_of(LESSONS[task_name].task), files.load(folder)
+    task, (model, _) = task_of(TASKS[task_name].task), files.load(folder)
     assert isinstance(task, Transduction)
     assert isinstance(model, EncoderDecoder)
     batch = task.drawn(np.random.default_rng(1), len(titles), task.length)

@@ -5,15 +5,57 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from glassformer.documents.verdict import Verdict, Written
+from glassformer.messages import Message
 
 RNN, BLOCK = "rnn", "block"
+PAIRS: Final = (2, 4, 6, 8)
+"""How many pairs are recalled from, in the tests of that task."""
+FORMER: Final = {
+    "additive, before the step": "additive_before",
+    "dot, before the step": "dot_before",
+    "dot, fed to the next step": "dot_input_feeding",
+    "local-m": "local_m",
+    "local-p": "local_p",
+    "LSTMN, no other": "lstmn",
+    "structured, 4 hops": "structured",
+    "intra-temporal": "intra_temporal",
+    "intra-temporal and -decoder": "intra_temporal_decoder",
+    "scaled dot": "scaled_dot",
+    "scaled dot, before the step": "scaled_dot_before",
+    "multi-head": "multi_head",
+    "multi-query": "multi_query",
+    "grouped-query": "grouped_query",
+    "reverse, up to 8": "reverse_8",
+    "residual, norm behind": "residual_norm_behind",
+    "residual, norm before": "residual_norm_before",
+}
+"""What files of earlier versions call members, tasks and kinds of skip connections."""
+
+
+def titles() -> dict[str, dict[str, Message]]:
+    """The titles of members, tasks, kinds of skip connections and tests, by id."""
+    members = (
+        "none", "hard", "additive", "additive_before", "dot", "dot_before", "dot_input_feeding", "general", "concat",
+        "location", "local_m", "local_p", "lstmn", "decomposable", "structured", "intra_temporal",
+        "intra_temporal_decoder", "scaled_dot", "scaled_dot_before", "multi_head", "multi_query", "grouped_query",
+        "linear", "rotary", "alibi",
+    )  # fmt: skip
+    tasks = ("copy", "reverse", "sort", "recall", "reverse_8", "fetch", "dates")
+    skips = ("none", "highway", "residual", "residual_norm_behind", "residual_norm_before")
+    recalled = {str(pairs): Message("lineage.test_pairs", pairs=pairs) for pairs in PAIRS}
+    return {
+        "members": {member: Message(f"lineage.member_{member}") for member in members},
+        "tasks": {task: Message(f"lineage.task_{task}") for task in tasks},
+        "skips": {kind: Message(f"lineage.skip_{kind}") for kind in skips},
+        "tests": {"longer": Message("lineage.test_longer"), **recalled},
+    }
 
 
 @dataclass(frozen=True)
-class Row:
+class MemberResult:
     """One member on one task in one host: the accuracy of every seed, and medians."""
 
     host: str
@@ -29,7 +71,7 @@ class Row:
     seconds: float
 
     @classmethod
-    def of(cls, case: tuple[str, str, str], width: int, results: Sequence[Mapping[str, Any]]) -> Row:
+    def of(cls, case: tuple[str, str, str], width: int, results: Sequence[Mapping[str, Any]]) -> MemberResult:
         """From the results of all seeds."""
 
         def median(key: str) -> float:
@@ -73,11 +115,11 @@ class Translating:
 class Family:
     """Every attention in its hosts."""
 
-    rows: list[Row]
+    rows: list[MemberResult]
     by_distance: dict[str, list[float]]
     """Of readers that reverse: the part that is right of the last letter of the longest sources, the one before, …"""
 
-    def of(self, host: str, task: str) -> dict[str, Row]:
+    def of(self, host: str, task: str) -> dict[str, MemberResult]:
         """The rows of one task."""
         return {row.member: row for row in self.rows if (row.host, row.task) == (host, task)}
 
@@ -91,12 +133,14 @@ class Family:
 class Lineage:
     """All of the study, as it is written."""
 
-    family: list[Row]
+    family: list[MemberResult]
     skips: Skips
     translating: Translating | None
     verdicts: list[Written]
     by_distance: dict[str, list[float]] = field(default_factory=dict)
     quick: bool = False
+    names: dict[str, Any] = field(init=False, default_factory=lambda: _written(titles()))
+    """The titles of members, tasks, kinds of skip connections and tests, by id."""
 
     @classmethod
     def of(
@@ -109,3 +153,7 @@ class Lineage:
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
         return asdict(self)
+
+
+def _written(titles: Mapping[str, Mapping[str, Message]]) -> dict[str, dict[str, Any]]:
+    return {kind: {name: title.to_json() for name, title in some.items()} for kind, some in titles.items()}

@@ -28,13 +28,13 @@ KINDS: Final[dict[str, Mapping[str, str]]] = {
     "none": {"skip": "none", "norm": "none"},
     "highway": {"skip": "highway", "norm": "none"},
     "residual": {"norm": "none"},
-    "residual, norm behind": {"norm_place": "post"},
-    "residual, norm before": {"norm_place": "pre"},
+    "residual_norm_behind": {"norm_place": "post"},
+    "residual_norm_before": {"norm_place": "pre"},
 }
 
 
 @dataclass(frozen=True)
-class Scale:
+class SkipsScale:
     """What is trained: depths, seeds, and how long."""
 
     depths: Sequence[int] = (2, 4, 8, 16)
@@ -57,10 +57,10 @@ class Scale:
         return sweep_of(values, f"{kind}, {depth} layers")
 
 
-QUICK: Final = Scale(depths=(2, 8), seeds=1, steps=80)
+QUICK: Final = SkipsScale(depths=(2, 8), seeds=1, steps=80)
 
 
-def skips(scale: Scale, store: Path, processes: int, watch: Watch | None = None) -> Skips:
+def skips(scale: SkipsScale, store: Path, processes: int, watch: Watch | None = None) -> Skips:
     """Train whatever is not in the store yet; gradients are computed anew."""
     sweeps = {(kind, depth): scale.sweep(kind, depth) for kind in KINDS for depth in scale.depths}
     results = results_of(sweeps, store, processes, watch)
@@ -72,7 +72,7 @@ def skips(scale: Scale, store: Path, processes: int, watch: Watch | None = None)
     return Skips(accuracies, {kind: gradients(scale, kind, deepest) for kind in KINDS})
 
 
-def gradients(scale: Scale, kind: str, depth: int) -> list[float]:
+def gradients(scale: SkipsScale, kind: str, depth: int) -> list[float]:
     """For each layer of an untrained model, the size of the loss's gradient in all its weights."""
     task = task_of(TASK)
     model = Architecture(**scale.model(kind, depth)).model(task, seed=0)

@@ -23,7 +23,7 @@ AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True)
-class Scale:
+class TranslationScale:
     """What is trained, and on how many sentences that were held out it is tried."""
 
     corpus: str = "help-en-de"
@@ -52,7 +52,7 @@ class Scale:
         return sweep_of(values, f"translating, {score}")
 
 
-def check(scale: Scale) -> None:
+def check(scale: TranslationScale) -> None:
     """Refuse a text that could not be translated, or scored, before anything is trained."""
     imported()
     reading = task_of(scale.task)
@@ -61,7 +61,7 @@ def check(scale: Scale) -> None:
         held_out(reading, least, most, scale.sentences)
 
 
-def translating(scale: Scale, folder: Path, processes: int, watch: Watch | None = None) -> Translating:
+def translating(scale: TranslationScale, folder: Path, processes: int, watch: Watch | None = None) -> Translating:
     """Train what is not there yet, translate, and compare; models are kept in the folder."""
     sweeps = {score: scale.sweep(score) for score in scale.scores}
     results_of(sweeps, folder / "translators.sqlite", processes, watch, folder / "translators")

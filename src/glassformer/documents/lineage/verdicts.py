@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from glassformer.documents.lineage.family import IN_THE_BLOCK
-from glassformer.documents.lineage.results import BLOCK, RNN, Family, Row, Skips, Translating
+from glassformer.documents.lineage.results import BLOCK, RNN, Family, MemberResult, Skips, Translating, titles
 from glassformer.documents.verdict import Verdict
 from glassformer.messages import Message
 
@@ -38,16 +38,19 @@ def _repaired(found: Family) -> Verdict | None:
     }
     if not gains:
         return None
-    tasks = [Message("lineage.gain", task=task, additive=a, none=n) for task, (a, n) in gains.items()]
+    tasks = [
+        Message("lineage.gain", task=titles()["tasks"].get(task, task), additive=a, none=n)
+        for task, (a, n) in gains.items()
+    ]
     holds = all(additive > none + 0.05 for additive, none in gains.values())
     return Verdict(Message("lineage.repaired"), Message("lineage.repaired_seen", tasks=tasks), holds)
 
 
 def _heads(found: Family) -> Verdict | None:
     fetch = found.of(RNN, "fetch")
-    if not {"scaled dot", "multi-head"} <= fetch.keys():
+    if not {"scaled_dot", "multi_head"} <= fetch.keys():
         return None
-    one, many = fetch["scaled dot"], fetch["multi-head"]
+    one, many = fetch["scaled_dot"], fetch["multi_head"]
     values = {"one": one.accuracy, "one_when": _when(one), "four": many.accuracy, "four_when": _when(many)}
     sooner = (many.reached or 10**9) < (one.reached or 10**9)
     return Verdict(Message("lineage.heads"), Message("lineage.heads_seen", **values), sooner)
@@ -56,8 +59,8 @@ def _heads(found: Family) -> Verdict | None:
 def _host(found: Family) -> Verdict | None:
     """In the recurrent reader both look before the step, where additive attention was made for."""
     rnn, block = found.of(RNN, "reverse"), found.of(BLOCK, IN_THE_BLOCK)
-    rows = [rnn.get(f"{name}, before the step") for name in ("additive", "scaled dot")]
-    rows += [block.get(name) for name in ("additive", "scaled dot")]
+    rows = [rnn.get(name) for name in ("additive_before", "scaled_dot_before")]
+    rows += [block.get(name) for name in ("additive", "scaled_dot")]
     add_rnn, dot_rnn, add_block, dot_block = rows
     if not (add_rnn and dot_rnn and add_block and dot_block):
         return None
@@ -72,20 +75,16 @@ def _host(found: Family) -> Verdict | None:
     return Verdict(Message("lineage.host"), seen, all(a > b and c < d for a, b, c, d in by_seed))
 
 
-def _when(row: Row) -> Message:
+def _when(row: MemberResult) -> Message:
     return Message("lineage.never") if row.reached is None else Message("lineage.after", steps=row.reached)
 
 
 def of_skips(found: Skips) -> list[Verdict]:
     """Who trains at the smallest depth, and who still does at the largest."""
     shallow, *_, deep = next(iter(found.accuracies.values()))
+    names = titles()["skips"]
     kinds = [
-        Message(
-            "lineage.by_depth",
-            kind=Message(f"lineage.skip_{kind.replace(', ', '_').replace(' ', '_')}"),
-            shallow=by[shallow],
-            deep=by[deep],
-        )
+        Message("lineage.by_depth", kind=names[kind], shallow=by[shallow], deep=by[deep])
         for kind, by in found.accuracies.items()
     ]
     seen = Message("lineage.skips_seen", shallow=shallow, deep=deep, kinds=kinds)

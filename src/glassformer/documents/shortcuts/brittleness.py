@@ -43,27 +43,36 @@ class Brittleness:
         made = machine(self.spec)
         panels = [
             Panel(
-                str(Message("shortcuts.words_of", length=self.length)),
-                str(Message("shortcuts.probability", letter=made.symbols[-1])),
+                Message("shortcuts.words_of", length=self.length),
+                Message("shortcuts.probability", letter=made.symbols[-1]),
                 {name: list(values.items()) for name, values in self.by_letter.items()},
+                names=titles(),
             ),
             Panel(
-                str(Message("shortcuts.letters_alike")),
-                str(Message("shortcuts.letters_in_word")),
+                Message("shortcuts.letters_alike"),
+                Message("shortcuts.letters_in_word"),
                 {name: list(values.items()) for name, values in self.by_length.items()},
+                names=titles(),
             ),
         ]
         title = Message("shortcuts.trained_on", machine=self.spec, length=self.length)
-        return draw_charts(panels, str(title), str(Message("shortcuts.accuracy")))
+        return draw_charts(panels, title, Message("shortcuts.accuracy"))
 
 
 def models(length: int) -> dict[str, dict[str, dict[str, Any]]]:
-    """What is trained: for each name, what differs from a plain transformer of two layers."""
+    """What is trained: for each id, what differs from a plain transformer of two layers."""
     return {
         "transformer": {},
-        "shifted positions": {"model": {"context": 4 * length + 1}, "training": {"shifted": True}},
-        "scratchpad and recency": {"task": {"scratchpad": True}, "model": {"positions": "alibi"}},
-        "LSTM": {"model": {"kind": "lstm", "layers": 1, "width": 128}},
+        "shifted": {"model": {"context": 4 * length + 1}, "training": {"shifted": True}},
+        "scratchpad": {"task": {"scratchpad": True}, "model": {"positions": "alibi"}},
+        "lstm": {"model": {"kind": "lstm", "layers": 1, "width": 128}},
+    }
+
+
+def titles() -> dict[str, Message]:
+    """The titles of all models, by id."""
+    return {
+        name: Message(f"shortcuts.model_{name}") for name in ("transformer", "shifted", "scratchpad", "lstm", BUILT)
     }
 
 

@@ -23,10 +23,17 @@ PUBLISHED: Final[dict[str, tuple[float, ...]]] = {
     "symmetric(5)": (0.079, 0.118, 0.146, 0.197, 0.26, 0.284),
 }
 """Accuracy by depth, from 1 on, as published."""
+LINES: Final = {
+    "best_seed": Message("shortcuts.best_seed"),
+    "median_seed": Message("shortcuts.median_seed"),
+    "lstm": Message("shortcuts.lstm"),
+    "published": Message("shortcuts.published"),
+}
+"""The titles of the lines of all charts."""
 
 
 @dataclass(frozen=True)
-class Lesson:
+class MachineTask:
     """How long the words of a machine are, and how many steps it is learned."""
 
     length: int
@@ -34,10 +41,10 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ShortcutsScale:
     """What is trained: machines, depths, MLP widths at one depth, seeds."""
 
-    machines: dict[str, Lesson]
+    machines: dict[str, MachineTask]
     depths: Sequence[int]
     mlps: Sequence[int]
     mlp_depth: int
@@ -46,11 +53,11 @@ class Scale:
 
     def sweep(self, spec: str, model: dict[str, Any]) -> Sweep:
         """All seeds of one model on one machine."""
-        lesson = self.machines[spec]
+        task = self.machines[spec]
         values = {
-            "task": {"machine": spec, "length": lesson.length},
+            "task": {"machine": spec, "length": task.length},
             "model": {"width": self.width, "mlp": 4 * self.width} | model,
-            "training": {"steps": lesson.steps, "seed": list(range(self.seeds)), "evaluate_every": lesson.steps},
+            "training": {"steps": task.steps, "seed": list(range(self.seeds)), "evaluate_every": task.steps},
         }
         return sweep_of(values, spec)
 
@@ -67,20 +74,22 @@ class Scale:
         return self.sweep(spec, {"kind": "lstm", "layers": 1, "width": 2 * self.width})
 
 
-LAPTOP: Final = Scale(
+LAPTOP: Final = ShortcutsScale(
     {
-        "flipflop": Lesson(32, 500),
-        "gridworld(9)": Lesson(32, 2000),
-        "parity": Lesson(16, 2000),
-        "dihedral(4)": Lesson(16, 1500),
-        "symmetric(5)": Lesson(16, 1500),
+        "flipflop": MachineTask(32, 500),
+        "gridworld(9)": MachineTask(32, 2000),
+        "parity": MachineTask(16, 2000),
+        "dihedral(4)": MachineTask(16, 1500),
+        "symmetric(5)": MachineTask(16, 1500),
     },
     depths=range(1, 7),
     mlps=(4, 16, 64, 256),
     mlp_depth=2,
     seeds=3,
 )
-QUICK: Final = Scale({"flipflop": Lesson(8, 5)}, depths=(1, 2), mlps=(8, 64), mlp_depth=1, seeds=2, width=16)
+QUICK: Final = ShortcutsScale(
+    {"flipflop": MachineTask(8, 5)}, depths=(1, 2), mlps=(8, 64), mlp_depth=1, seeds=2, width=16
+)
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,7 @@ class Curve:
 class Shortcuts:
     """For each machine: accuracy by depth, by MLP width, and of the LSTM."""
 
-    scale: Scale
+    scale: ShortcutsScale
     by_depth: dict[str, Curve]
     by_mlp: dict[str, Curve]
     lstm: dict[str, float]
@@ -114,12 +123,12 @@ class Shortcuts:
         panels = []
         for spec, curve in self.by_depth.items():
             first, *_, last = self.scale.depths
-            lines = _lines(curve) | {str(Message("shortcuts.lstm")): [(d, self.lstm[spec]) for d in (first, last)]}
+            lines = _lines(curve) | {"lstm": [(d, self.lstm[spec]) for d in (first, last)]}
             if known := [(i, value) for i, value in enumerate(PUBLISHED.get(spec, ()), start=1) if i <= last]:
-                lines[str(Message("shortcuts.published"))] = known
+                lines["published"] = known
             title = Message("shortcuts.machine_length", machine=spec, length=self.scale.machines[spec].length)
-            panels.append(Panel(str(title), str(Message("shortcuts.layers")), lines))
-        return draw_charts(panels, str(Message("shortcuts.by_depth_title")), str(Message("shortcuts.accuracy")))
+            panels.append(Panel(title, Message("shortcuts.layers"), lines, names=LINES))
+        return draw_charts(panels, Message("shortcuts.by_depth_title"), Message("shortcuts.accuracy"))
 
     def draw_mlp(self) -> str:
         """Accuracy by the units of MLPs, a panel for each machine."""
@@ -127,17 +136,16 @@ class Shortcuts:
         for spec, curve in self.by_mlp.items():
             sizes = {"length": self.scale.machines[spec].length, "layers": self.scale.mlp_depth}
             title = Message("shortcuts.machine_length_layers", machine=spec, **sizes)
-            panels.append(Panel(str(title), str(Message("shortcuts.units")), _lines(curve), evenly=True))
-        return draw_charts(panels, str(Message("shortcuts.by_width_title")), str(Message("shortcuts.accuracy")))
+            panels.append(Panel(title, Message("shortcuts.units"), _lines(curve), evenly=True, names=LINES))
+        return draw_charts(panels, Message("shortcuts.by_width_title"), Message("shortcuts.accuracy"))
 
 
 def _lines(curve: Curve) -> dict[str, list[tuple[int, float]]]:
     """The best seed and the median one."""
-    both = {"shortcuts.best_seed": curve.best, "shortcuts.median_seed": curve.median}
-    return {str(Message(name)): list(values.items()) for name, values in both.items()}
+    return {"best_seed": list(curve.best.items()), "median_seed": list(curve.median.items())}
 
 
-def shortcuts(scale: Scale, store: Path, processes: int, watch: Watch | None = None) -> Shortcuts:
+def shortcuts(scale: ShortcutsScale, store: Path, processes: int, watch: Watch | None = None) -> Shortcuts:
     """Train whatever is not in the store yet, and put the accuracies together."""
     sweeps = {
         (kind, spec, at): sweep

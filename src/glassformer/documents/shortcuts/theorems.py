@@ -133,7 +133,7 @@ def krohn_rhodes() -> Measured:
             positions, wrong = positions + seen.size, wrong + int((seen != each.run(words)).sum())
         factors |= {f for level in cascade.levels for c in level.components for f in c.group.simple_factors}
     sizes = {"machines": len(machines), "positions": positions, "wrong": wrong}
-    return Message("shortcuts.krohn_rhodes", **sizes, groups=sorted(factors)), wrong == 0
+    return Message("shortcuts.krohn_rhodes", **sizes, groups=sorted(factors, key=str)), wrong == 0
 
 
 def modular_counter() -> Measured:

@@ -10,7 +10,7 @@ import typer
 
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
-from glassformer.messages import Message
+from glassformer.messages import LANGUAGES, Message
 from glassformer.ui.cli.terminal import AsJson, app, label, note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def claims(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also write the ledger as a page.")
     ] = None,
+    language: Annotated[str, typer.Option(help="The page's language, en or ko; claims are in English.")] = "en",
     listed: Annotated[bool, typer.Option("--list", help="List the claims without running them.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -44,6 +45,8 @@ def claims(
     from glassformer.documents.ledger import Kept
 
     refuse(bool(ids), quick, every, again)
+    if language not in LANGUAGES:
+        raise InputError("page.language", language=language)
     for file, option in ((html, "--html"), (keep, "--keep")):
         refuse_file(file, option, listed)
     chosen = choose(ids or [], quick, every or listed)
@@ -56,7 +59,7 @@ def claims(
     kept = Kept(keep, again) if every or keep else None
     outcomes = measure(chosen, kept)
     if html:
-        write_atomically(html, page_of(outcomes).encode())
+        write_atomically(html, page_of(outcomes, language).encode())
         note("common.wrote", place=html)
     if as_json:
         print_json([outcome.to_json() for outcome in outcomes])
@@ -115,17 +118,19 @@ def measure(chosen: Sequence[Claim], kept: Kept | None) -> list[Outcome]:
     return outcomes
 
 
-def page_of(outcomes: Sequence[Outcome]) -> str:
+def page_of(outcomes: Sequence[Outcome], language: str) -> str:
     """The ledger as a page, which says how many claims there are besides."""
     from importlib.metadata import version
 
     from glassformer.documents.ledger import DOCUMENTS, find
-    from glassformer.ui.drawing.ledger import Row, draw_ledger
+    from glassformer.ui.drawing.ledger import LedgerRow, draw_ledger
 
     left = len(find([])) - len(outcomes)
-    id = "cli.all_claims" if not left else "cli.one_claim_left" if left == 1 else "cli.claims_left"
-    rows = [Row(**outcome.to_json()) for outcome in outcomes]
-    return draw_ledger(rows, DOCUMENTS, str(Message(id, version=version("glassformer"), left=left)))
+    remark = Message("documents.ledger_version", version=version("glassformer"))
+    if left:
+        remark = Message("documents.ledger_left_out", version=version("glassformer"), left=left)
+    rows = [LedgerRow(**outcome.to_json()) for outcome in outcomes]
+    return draw_ledger(rows, DOCUMENTS, remark, language)
 
 
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:

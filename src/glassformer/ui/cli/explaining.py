@@ -30,7 +30,7 @@ def explain(
 
     The report opens from disk without a network. What is done is kept: interrupted, the same command goes on.
     """
-    from glassformer.ui.explaining import QUICK, STAGES, Scale
+    from glassformer.ui.explaining import QUICK, STAGES, ExplainScale
     from glassformer.ui.explaining import explain as stages
     from glassformer.ui.web.page import report_page
 
@@ -51,7 +51,7 @@ def explain(
             now = Message(f"cli.explaining_{stage}")
             advance(int(1000 * (STAGES.index(stage) + done / of)), 1000 * len(STAGES), now)
 
-        for known in stages(made, spec, folder, QUICK if quick else Scale(), show):
+        for known in stages(made, spec, folder, QUICK if quick else ExplainScale(), show):
             found |= known
             write(unfinished=True)
     write(unfinished=False)
@@ -85,7 +85,9 @@ def print_summary(found: dict[str, Any]) -> None:
     say("cli.explained_built", **model, wrong=verified["wrong"], positions=verified["positions"])
     if "trained" in found:
         trained, built = (found["breaks"]["accuracy"][who] for who in ("trained", "built"))
-        say("cli.explained_trained", tests=[f"{name} {trained[name]:.1%} / {built[name]:.1%}" for name in built])
+        names = {test: seen["name"]["en"] for test, seen in found["breaks"]["tests"].items()}
+        tests = [f"{names[test]} {trained[test]:.1%} / {built[test]:.1%}" for test in built]
+        say("cli.explained_trained", tests=tests)
     else:
         say("cli.nothing_trained")
 

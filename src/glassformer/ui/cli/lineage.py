@@ -12,12 +12,12 @@ import typer
 from glassformer.atomic import write_atomically
 from glassformer.documents.verdict import yes_or_no
 from glassformer.errors import InputError
-from glassformer.messages import Message, verbatim
+from glassformer.messages import Message
 from glassformer.ui.cli.terminal import AsJson, Label, app, note, out, print_json, print_table, progress_bar, table_of
 
 if TYPE_CHECKING:
     from glassformer.documents.lineage.results import Family, Skips, Translating
-    from glassformer.documents.lineage.translating import Scale
+    from glassformer.documents.lineage.translating import TranslationScale
     from glassformer.documents.verdict import Verdict
     from glassformer.training.store import Row as Trial
 
@@ -62,7 +62,7 @@ def lineage(
     with trials_bar("cli.the_family") as watch:
         family = bench.family(scale, folder, cores(), watch)
     with trials_bar("cli.skips") as watch:
-        stacked = skips.skips(skips.QUICK if quick else skips.Scale(), folder / "skips.sqlite", cores(), watch)
+        stacked = skips.skips(skips.QUICK if quick else skips.SkipsScale(), folder / "skips.sqlite", cores(), watch)
     with trials_bar("cli.dates") as watch:
         dates = aligned.draw_dates(folder, 200 if quick else 400, cores(), watch)
     read = None
@@ -89,9 +89,9 @@ def lineage(
     return None
 
 
-def brought(text: str) -> Scale | None:
+def brought(text: str) -> TranslationScale | None:
     """What is to be translated; if a corpus cannot be fetched, a warning, and the rest is done without."""
-    from glassformer.documents.lineage.translating import Scale, check
+    from glassformer.documents.lineage.translating import TranslationScale, check
     from glassformer.training import fetching
 
     try:
@@ -100,7 +100,7 @@ def brought(text: str) -> Scale | None:
     except InputError as error:
         note("cli.nothing_translated", why=error.message)
         return None
-    scale = Scale(text)
+    scale = TranslationScale(text)
     check(scale)
     return scale
 
@@ -139,29 +139,34 @@ def list_family(as_json: bool) -> None:
 
 def print_family(family: Family) -> None:
     """A table for each task: the median of seeds, their spread, and the step at which 99 % were right."""
-    from glassformer.documents.lineage.results import BLOCK, RNN
+    from glassformer.documents.lineage.results import BLOCK, RNN, titles
 
+    names = titles()
     for host, task in dict.fromkeys((row.host, row.task) for row in family.rows):
         rows = family.of(host, task)
         tests = list(next(iter(rows.values())).tests)
-        title = Message({RNN: "cli.in_a_reader", BLOCK: "cli.in_a_block"}[host], task=task)
+        title = Message({RNN: "cli.in_a_reader", BLOCK: "cli.in_a_block"}[host], task=names["tasks"][task])
         one_answer = all(row.whole == row.accuracy for row in rows.values())
         whole_names = [] if one_answer else ["whole_sequences"]
-        measured: list[Label] = ["accuracy", "spread", *whole_names, *map(verbatim, tests), "steps_to_99", "seconds"]
+        tested = [names["tests"][test] for test in tests]
+        measured: list[Label] = ["accuracy", "spread", *whole_names, *tested, "steps_to_99", "seconds"]
         table = table_of("mechanism", *measured, title=title)
         for name, row in rows.items():
             whole = [] if one_answer else [row.whole]
             right = [f"{value:.3f}" for value in (row.accuracy, row.spread, *whole, *row.tests.values())]
-            table.add_row(name, *right, "" if row.reached is None else str(row.reached), f"{row.seconds:.1f}")
+            reached = "" if row.reached is None else str(row.reached)
+            table.add_row(str(names["members"][name]), *right, reached, f"{row.seconds:.1f}")
         out.print(table)
 
 
 def print_skips(stacked: Skips) -> None:
     """Accuracy by depth, and the gradient of the first layer beside that of the last."""
-    depths = list(next(iter(stacked.accuracies.values())))
+    from glassformer.documents.lineage.results import titles
+
+    names, depths = titles()["skips"], list(next(iter(stacked.accuracies.values())))
     ends = {kind: (norms[0], max(norms[-1], 1e-30)) for kind, norms in stacked.gradients.items()}
     rows = (
-        (kind, *(f"{value:.3f}" for value in by_depth.values()), f"{ends[kind][0] / ends[kind][1]:.2g}")
+        (names[kind], *(f"{value:.3f}" for value in by_depth.values()), f"{ends[kind][0] / ends[kind][1]:.2g}")
         for kind, by_depth in stacked.accuracies.items()
     )
     print_table(("skips", *(Message("cli.layers", layers=depth) for depth in depths), "gradient_first_last"), rows)
@@ -169,12 +174,14 @@ def print_skips(stacked: Skips) -> None:
 
 def print_translating(read: Translating) -> None:
     """BLEU by length."""
-    lengths = list(next(iter(read.bleu.values())))
-    rows = ((score, *(f"{value:.1f}" for value in by_length.values())) for score, by_length in read.bleu.items())
+    from glassformer.documents.lineage.results import titles
+
+    names, lengths = titles()["members"], list(next(iter(read.bleu.values())))
+    rows = ((names[score], *(f"{value:.1f}" for value in by_length.values())) for score, by_length in read.bleu.items())
     print_table(("bleu", *(Message("cli.up_to_tokens", tokens=most) for most in lengths)), rows)
 
 
 def print_verdicts(verdicts: list[Verdict]) -> None:
     """What was claimed, and what was seen here."""
-    rows = ((verdict.claim, verdict.seen, yes_or_no(verdict.holds)) for verdict in verdicts)
+    rows = ((verdict.claim, verdict.seen_text, yes_or_no(verdict.holds)) for verdict in verdicts)
     print_table(("claim", "here", "holds"), rows, show_lines=True)

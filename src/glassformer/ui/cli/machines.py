@@ -124,7 +124,7 @@ def facts_of(found: Classification) -> Iterator[tuple[Label, object]]:
         sizes = {"elements": values["monoid_size"], "idempotents": values["idempotents"]}
         yield "monoid", Message("cli.monoid", **sizes, classes=classes)
     if found.plain:
-        groups = (f"{number} × {name}" if number > 1 else name for name, number in found.groups().items())
+        groups = (f"{number} × {name}" if number > 1 else str(name) for name, number in found.groups().items())
         yield "simple_groups", ", ".join(groups) or label("none")
     for name in ("aperiodic", "quasi_aperiodic", "solvable"):
         yield name, Message("cli.not_decided") if values[name] is None else yes_or_no(values[name])
@@ -153,8 +153,8 @@ def show_cascade(found: Classification) -> None:
             group.name,
             f"{group.order:,}",
             component.points,
-            ", ".join(group.layers) or "–",
-            ", ".join(group.simple_factors) or label("memory"),
+            ", ".join(map(str, group.layers)) or "–",
+            ", ".join(map(str, group.simple_factors)) or label("memory"),
             number,
         )
         for level, component, number in found.components()

@@ -35,12 +35,12 @@ def evolve(
 
     from glassformer.documents.evolution.figure import draw
     from glassformer.documents.evolution.measuring import measure
-    from glassformer.documents.evolution.training import QUICK, Scale, train_all
+    from glassformer.documents.evolution.training import QUICK, EvolutionScale, train_all
     from glassformer.documents.evolution.verdicts import verdicts
     from glassformer.nn.files import to_json
     from glassformer.training.cluster import cores
 
-    scale = replace(QUICK if quick else Scale(), corpus=corpus, norm_place=norm)
+    scale = replace(QUICK if quick else EvolutionScale(), corpus=corpus, norm_place=norm)
     scale = scale if steps is None else replace(scale, steps=steps)
     with progress_bar("cli.training") as advance:
         learned = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
@@ -80,6 +80,7 @@ def brittleness(
 ) -> None:
     """Train models on letters drawn uniformly, and test them on other mixes and longer words, beside a built one."""
     from glassformer.documents.shortcuts.brittleness import brittleness as measure
+    from glassformer.documents.shortcuts.brittleness import titles
     from glassformer.training.cluster import cores
 
     with live_table() as watch:
@@ -90,7 +91,7 @@ def brittleness(
     letters = [verbatim(f"p={p:g}") for p in next(iter(found.by_letter.values()))]
     longer = [verbatim(f"T={n}") for n in next(iter(found.by_length.values()))]
     title = Message("cli.brittleness", spec=spec)
-    scores = {name: [*by.values(), *found.by_length[name].values()] for name, by in found.by_letter.items()}
+    scores = {titles()[name]: [*by.values(), *found.by_length[name].values()] for name, by in found.by_letter.items()}
     rows = ((name, *(f"{score:.3f}" for score in row)) for name, row in scores.items())
     print_table(("model", *letters, *longer), rows, title=title, box=box.SIMPLE, padding=(0, 1, 0, 0))
     note("common.wrote", place=folder / "brittleness.svg")

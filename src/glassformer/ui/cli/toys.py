@@ -75,17 +75,20 @@ def traced_map(found: FactStudy) -> str:
     layers = sorted({place.layer for place in found.places})
     traced = [[place.traced for place in found.places if place.layer == layer] for layer in layers]
     rows = [str(Message("labels.layer_mlp", layer=i)) for i in layers]
-    return draw_heatmap(traced, rows, POSITIONS, str(Message("cli.facts_map")), full=1.0)
+    positions = [str(title) for title in POSITIONS.values()]
+    return draw_heatmap(traced, rows, positions, str(Message("cli.facts_map")), full=1.0)
 
 
 def print_places(found: FactStudy) -> None:
     """Tracing and editing side by side, and who makes the answers."""
+    from glassformer.documents.inside.facts import POSITIONS
+
     columns = ("layer", "mlp_at", "traced", "edit_works", "others_kept", "same_subject_kept")
     tried = [(each.efficacy, each.others_kept, each.same_subject_kept) for each in found.places]
     rows = (
         (
             each.layer,
-            each.position,
+            POSITIONS[each.position],
             f"{round(each.traced, 3) + 0.0:.3f}",
             *("" if v is None else f"{v:.3f}" for v in edit),
         )
@@ -117,22 +120,23 @@ def superposition(
     as_json: AsJson = False,
 ) -> None:
     """Train many toy models that hold more features than dimensions, and draw how they do it."""
-    from glassformer.documents.inside.results import PUBLISHED
-    from glassformer.documents.inside.superposition import QUICK, Scale, study
+    from glassformer.documents.inside.results import titles
+    from glassformer.documents.inside.superposition import QUICK, SuperpositionScale, study
     from glassformer.nn import files
     from glassformer.ui.drawing.superposition import draw_superposition
 
     folder.mkdir(parents=True, exist_ok=True)
     with progress_bar("cli.training_toys") as advance:
-        found = study(QUICK if quick else Scale(), seed, advance)
+        found = study(QUICK if quick else SuperpositionScale(), seed, advance)
     dots = [(each.rarity, each.dimensionality) for each in found.dots]
-    drawn = draw_superposition(dots, PUBLISHED, found.phases, found.importances, found.rarities)
+    names = titles()
+    drawn = draw_superposition(dots, found.shares, found.phases, found.importances, found.rarities, names)
     write_atomically(folder / "superposition.svg", drawn.encode())
     write_atomically(folder / "superposition.json", files.to_json(found.to_json()).encode())
     if as_json:
         return print_json(found.to_json())
     say("cli.pentagons", share=found.pentagons)
-    geometries = ((name, f"{part:.2f}") for name, part in found.plateaus.items())
+    geometries = ((names[name], f"{part:.2f}") for name, part in found.plateaus.items())
     print_table(("geometry", "largest_share"), geometries)
     rows = [(d.kind, d.explained, d.active, d.mean_max_cosine, d.recovered) for d in found.dictionaries]
     numbers = ((kind, *(f"{value:.3f}" for value in values)) for kind, *values in rows)

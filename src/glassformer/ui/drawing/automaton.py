@@ -98,7 +98,7 @@ def layout(machine: Semiautomaton) -> Layout | None:
     return Layout(_round(size), RADIUS, whole, names, arrows, None if first is None else _drawn(first))
 
 
-def draw_machine(machine: Semiautomaton) -> str | None:
+def draw_machine(machine: Semiautomaton, language: str = "en") -> str | None:
     """The drawing as SVG text in the colour of the text around it, for light and dark; none of too many states."""
     found = layout(finite(machine))
     if found is None:
@@ -114,7 +114,7 @@ def draw_machine(machine: Semiautomaton) -> str | None:
             marks.append(f'<circle cx="{x}" cy="{y}" r="{RADIUS - 4:g}" fill="none" {edge}/>')
         marks.append(_text(x, y, found.names[q], machine.states[q], 12 if len(found.names[q]) <= 4 else 10))
     marks += [_text(arrow.x, arrow.y, arrow.label, " ".join(arrow.letters), 12) for arrow in found.arrows]
-    title = Message("drawing.automaton", states=len(machine.states))
+    title = Message("drawing.automaton", states=len(machine.states)).in_language(language)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {found.size} {found.size}" width="{found.size}" '
         f'role="img" aria-label="{title}" style="max-width:100%;height:auto" font-family="sans-serif" '

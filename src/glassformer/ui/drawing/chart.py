@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
+from glassformer.messages import Message
 from glassformer.ui.drawing import svg
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
@@ -14,14 +15,15 @@ DASHES: Final = ("", "8 5", "2 4", "10 4 2 4", "5 5", "14 5", "1 5")
 WIDTH, HEIGHT, LEFT, TOP, GAP, BOTTOM = 300.0, 220.0, 60.0, 64.0, 70.0, 50.0
 LEGEND, LEGEND_WIDTH = 20.0, 230.0
 MOST_TICKS: Final = 12
+Text: TypeAlias = Message | str
 
 
 @dataclass(frozen=True)
 class Panel:
     """One chart: its words, and for each line its points; those across may be drawn at even distances."""
 
-    title: str
-    across: str
+    title: Text
+    across: Text
     lines: Mapping[str, Sequence[tuple[float, float]]]
     evenly: bool = False
     between: tuple[float, float] | None = None
@@ -30,42 +32,46 @@ class Panel:
     """Upward, by powers of ten."""
     bars: Mapping[str, Sequence[tuple[float, float, float]]] | None = None
     """Error bars: for each line (x, lowest, highest)."""
+    names: Mapping[str, Text] = field(default_factory=dict)
+    """The titles of lines, where these are not their names."""
 
 
-def draw_charts(panels: Sequence[Panel], title: str, up: str, low: float = 0.0, high: float = 1.0) -> str:
+def draw_charts(panels: Sequence[Panel], title: Text, up: Text, low: float = 0.0, high: float = 1.0) -> str:
     """All panels, with one legend if they have the same lines, and one below each otherwise."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
+    titles = {name: str(panel.names.get(name, name)) for panel in panels for name in panel.lines}
     shared = len(panels) > 1 and all(set(panel.lines) == set(names) for panel in panels)
     below = 0.0 if shared else LEGEND * max(len(panel.lines) for panel in panels)
     in_a_row = 2 if len(panels) == 4 else 3
     row_height = HEIGHT + BOTTOM + 40 + below
-    marks = [svg.text(LEFT, 28, title, svg.TITLE, bold=True)]
+    marks = [svg.text(LEFT, 28, str(title), svg.TITLE, bold=True)]
     for i, panel in enumerate(panels):
         row, column = divmod(i, in_a_row)
         left, top = LEFT + column * (WIDTH + GAP), TOP + row * row_height
         own = names if shared else list(panel.lines)
-        marks += _panel(panel, (left, top), own, "" if column and shared else up, *(panel.between or (low, high)))
+        upward = "" if column and shared else str(up)
+        marks += _panel(panel, (left, top), own, upward, *(panel.between or (low, high)))
         if not shared:
-            marks += _legend(own, left, top + HEIGHT + BOTTOM + 14, 1)
+            marks += _legend([titles[name] for name in own], left, top + HEIGHT + BOTTOM + 14, 1)
     height = TOP + ((len(panels) - 1) // in_a_row + 1) * row_height
     if shared:
-        marks += _legend(names, LEFT, height - 16, 3)
+        marks += _legend([*titles.values()], LEFT, height - 16, 3)
         height += LEGEND * ((len(names) + 2) // 3)
     width = LEFT + min(len(panels), in_a_row) * (WIDTH + GAP)
-    legend = LEFT + 3 * _legend_width(names) if shared else 0.0
-    return svg.page(max(width, legend, LEFT + svg.title_width(title)), height, marks, title)
+    legend = LEFT + 3 * _legend_width([*titles.values()]) if shared else 0.0
+    return svg.page(max(width, legend, LEFT + svg.title_width(str(title))), height, marks, str(title))
 
 
-def _legend(names: Sequence[str], left: float, top: float, across: int) -> list[str]:
+def _legend(titles: Sequence[str], left: float, top: float, across: int) -> list[str]:
     marks = []
-    for i, name in enumerate(names):
-        x, y = left + (i % across) * _legend_width(names), top + (i // across) * LEGEND
-        marks += [_line(i, [(x, y - 4), (x + 28, y - 4)]), svg.text(x + 36, y, name, 12)]
+    for i, title in enumerate(titles):
+        x, y = left + (i % across) * _legend_width(titles), top + (i // across) * LEGEND
+        marks += [_line(i, [(x, y - 4), (x + 28, y - 4)]), svg.text(x + 36, y, title, 12)]
     return marks
 
 
-def _legend_width(names: Sequence[str]) -> float:
-    return max(LEGEND_WIDTH, *(svg.width_of(name, 12) + 50 for name in names))
+def _legend_width(titles: Sequence[str]) -> float:
+    return max(LEGEND_WIDTH, *(svg.width_of(title, 12) + 50 for title in titles))
 
 
 def _line(number: int, points: Iterable[tuple[float, float]], width: float = 2) -> str:
@@ -86,7 +92,7 @@ def _panel(
         across = left + (at.get(x, x) - at[xs[0]]) / span * WIDTH
         return across, top + HEIGHT - (upward(min(max(y, low), high)) - lowest) / tallest * HEIGHT
 
-    marks = [svg.text(left, top - 12, panel.title, 13)]
+    marks = [svg.text(left, top - 12, str(panel.title), 13)]
     for value in _ticks(low, high, panel.logarithmic):
         _, y = place(xs[0], value)
         marks += [svg.line([(left, y), (left + WIDTH, y)], svg.PALE, 1)]
@@ -96,7 +102,7 @@ def _panel(
     whole = all(x == round(x) for x in xs)
     for x in xs if few else dict.fromkeys(round(x) if whole else x for x in _ticks(xs[0], xs[-1])):
         marks.append(svg.text(place(x, low)[0], top + HEIGHT + 18, _number(x), 11, "middle", svg.GREY))
-    marks.append(svg.text(left + WIDTH / 2, top + HEIGHT + 38, panel.across, 12, "middle"))
+    marks.append(svg.text(left + WIDTH / 2, top + HEIGHT + 38, str(panel.across), 12, "middle"))
     if up:
         marks.append(svg.text(left - 8, top - 12, up, 11, "end", svg.GREY))
     for name, points in panel.lines.items():

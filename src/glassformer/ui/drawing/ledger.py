@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Final, NamedTuple
 
+from glassformer.messages import Message
 from glassformer.ui.drawing import svg
-from glassformer.wording import counted
 
 
-class Row(NamedTuple):
+class LedgerRow(NamedTuple):
     """One claim; its id is the document's and a number, as in S0.6."""
 
     id: str
@@ -24,6 +25,13 @@ class Row(NamedTuple):
         return self.id.split(".")[0]
 
 
+TITLE: Final = Message("documents.ledger_title")
+COLUMNS: Final = (
+    Message("documents.ledger_id"),
+    Message("documents.ledger_claimed"),
+    Message("documents.ledger_measured"),
+    Message("documents.ledger_holds"),
+)
 STYLE: Final = f"""
 :root {{ color-scheme: light dark; --ink: {svg.INK}; --faint: #5a5f66; --paper: {svg.PAPER}; --line: #d5dbe1; }}
 @media (prefers-color-scheme: dark) {{
@@ -64,50 +72,64 @@ tr:target {{ outline: 2px solid currentColor; outline-offset: 2px; }}
 """
 
 
-def draw_ledger(rows: Sequence[Row], titles: Mapping[str, str], note: str = "") -> str:
-    """The whole page; titles are those of the documents, and the note is about the run."""
-    documents: dict[str, list[Row]] = {}
-    for row in rows:
-        documents.setdefault(row.document, []).append(row)
-    sections = [_section(name, titles.get(name, ""), of_it) for name, of_it in documents.items()]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Ledger of claims: {_count(rows)}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n{_head(rows, note)}{''.join(sections)}</body>\n</html>\n"
-    )
+def draw_ledger(
+    rows: Sequence[LedgerRow], titles: Mapping[str, str], note: Message | None = None, language: str = "en"
+) -> str:
+    """The whole page; titles are those of the documents, and the note is about the run.
+
+    Claims and what was measured are in English; the words around them are in the language.
+    """
+    return _Ledger(language).page(rows, titles, note)
 
 
-def _head(rows: Sequence[Row], note: str) -> str:
-    refuted = [f'<a href="#{escape(row.id)}">{escape(row.id)}</a>' for row in rows if not row.holds]
-    failing = f"<p>{_sign(False)} {', '.join(refuted)}</p>\n" if refuted else ""
-    remark = f'<p class="faint">{escape(note)}</p>\n' if note else ""
-    return f'<h1>Ledger of claims</h1>\n<p class="count">{_count(rows)}</p>\n{failing}{remark}'
+@dataclass(frozen=True)
+class _Ledger:
+    """The parts of a page in one language."""
 
+    language: str
 
-def _section(document: str, title: str, rows: Sequence[Row]) -> str:
-    heading = f"{escape(document)} · {escape(title)}" if title else escape(document)
-    names = "".join(f'<th scope="col">{name}</th>' for name in ("id", "claimed", "measured", "holds"))
-    lines = "".join(map(_line, rows))
-    return (
-        f'<section>\n<h2>{heading}</h2>\n<p class="faint">{_count(rows)}</p>\n'
-        f"<table>\n<thead><tr>{names}</tr></thead>\n<tbody>\n{lines}</tbody>\n</table>\n</section>\n"
-    )
+    def say(self, message: Message) -> str:
+        return escape(message.in_language(self.language))
 
+    def page(self, rows: Sequence[LedgerRow], titles: Mapping[str, str], note: Message | None) -> str:
+        documents: dict[str, list[LedgerRow]] = {}
+        for row in rows:
+            documents.setdefault(row.document, []).append(row)
+        sections = [self.section(name, titles.get(name, ""), of_it) for name, of_it in documents.items()]
+        return (
+            f'<!doctype html>\n<html lang="{self.language}">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{self.say(TITLE)}: {self.count(rows)}</title>\n<style>{STYLE}</style>\n</head>\n"
+            f"<body>\n{self.head(rows, note)}{''.join(sections)}</body>\n</html>\n"
+        )
 
-def _line(row: Row) -> str:
-    name = escape(row.id)
-    return (
-        f'<tr id="{name}"><th scope="row">{name}</th><td data-name="claimed">{escape(row.claimed)}</td>'
-        f'<td data-name="measured">{escape(row.measured)}</td><td>{_sign(row.holds)}</td></tr>\n'
-    )
+    def head(self, rows: Sequence[LedgerRow], note: Message | None) -> str:
+        refuted = [f'<a href="#{escape(row.id)}">{escape(row.id)}</a>' for row in rows if not row.holds]
+        failing = f"<p>{self.sign(False)} {', '.join(refuted)}</p>\n" if refuted else ""
+        remark = f'<p class="faint">{self.say(note)}</p>\n' if note else ""
+        return f'<h1>{self.say(TITLE)}</h1>\n<p class="count">{self.count(rows)}</p>\n{failing}{remark}'
 
+    def section(self, document: str, title: str, rows: Sequence[LedgerRow]) -> str:
+        heading = f"{escape(document)} · {escape(title)}" if title else escape(document)
+        names = "".join(f'<th scope="col">{self.say(name)}</th>' for name in COLUMNS)
+        lines = "".join(map(self.line, rows))
+        return (
+            f'<section>\n<h2>{heading}</h2>\n<p class="faint">{self.count(rows)}</p>\n'
+            f"<table>\n<thead><tr>{names}</tr></thead>\n<tbody>\n{lines}</tbody>\n</table>\n</section>\n"
+        )
 
-def _sign(holds: bool) -> str:
-    """By colour, mark and word: each is enough alone."""
-    return '<span class="yes">✓ holds</span>' if holds else '<span class="no">✗ does not hold</span>'
+    def line(self, row: LedgerRow) -> str:
+        name, (_, claimed, measured, _) = escape(row.id), map(self.say, COLUMNS)
+        return (
+            f'<tr id="{name}"><th scope="row">{name}</th><td data-name="{claimed}">{escape(row.claimed)}</td>'
+            f'<td data-name="{measured}">{escape(row.measured)}</td><td>{self.sign(row.holds)}</td></tr>\n'
+        )
 
+    def sign(self, holds: bool) -> str:
+        """By colour, mark and word: each is enough alone."""
+        if holds:
+            return f'<span class="yes">✓ {self.say(Message("documents.ledger_holds"))}</span>'
+        return f'<span class="no">✗ {self.say(Message("documents.ledger_refuted"))}</span>'
 
-def _count(rows: Sequence[Row]) -> str:
-    holding = sum(row.holds for row in rows)
-    return f"{holding:,} of {counted(len(rows), 'claim')} {'holds' if len(rows) == 1 else 'hold'}"
+    def count(self, rows: Sequence[LedgerRow]) -> str:
+        return self.say(Message("documents.ledger_count", holding=sum(row.holds for row in rows), claims=len(rows)))

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["explore", "html"]
 
 
-def html(thing: object) -> str:
-    """A thing as HTML; machines and cascades are shown without torch."""
+def html(thing: object, language: str = "en") -> str:
+    """A thing as HTML, with its words in a language; machines and cascades are shown without torch."""
     if isinstance(thing, Semiautomaton | Cascade):
         from glassformer.ui.notebook import machines
 
-        return machines.html(thing)
+        return machines.html(thing, language)
     from glassformer.ui.notebook import models
 
-    return models.html(thing)
+    return models.html(thing, language)
 
 
 def __getattr__(name: str) -> Any:

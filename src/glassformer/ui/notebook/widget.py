@@ -19,7 +19,7 @@ from glassformer.opening.loading import load
 from glassformer.opening.opened import Opened
 from glassformer.training import StateTracking
 from glassformer.training.trainer import model_of
-from glassformer.ui.looking import Seen, built_seen, class_seen, machine_seen, refuse_strange_heads, word_seen
+from glassformer.ui.looking import Seen, built_seen, class_seen, machine_seen, refuse_unknown_heads, word_seen
 from glassformer.ui.web.bundle import module, style
 from glassformer.ui.web.jobs import LONGEST_SCORED, scored
 
@@ -70,7 +70,7 @@ class Explorer(anywidget.AnyWidget):
 
     def _looked(self, word: str, without: list[Any]) -> Seen:
         """The word in each model."""
-        refuse_strange_heads(without, [subject.model for subject, _ in self._models.values()])
+        refuse_unknown_heads(without, [subject.model for subject, _ in self._models.values()])
         return {
             who: {**about, "run": word_seen(subject, word, without)} for who, (subject, about) in self._models.items()
         }

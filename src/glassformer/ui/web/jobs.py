@@ -35,7 +35,7 @@ from glassformer.ui.looking import (
     class_seen,
     heads_seen,
     machine_seen,
-    refuse_strange_heads,
+    refuse_unknown_heads,
     word_seen,
 )
 from glassformer.ui.web.workers import refusal
@@ -132,7 +132,7 @@ def look(values: Any) -> Seen:
     asked = replace(asked, word=_fitting(asked.word, machine)) if asked.fresh else asked
     built = _built(asked.spec, asked.file, asked.method, _built_for(asked))
     subject, about = _TRAINED.get((asked.spec, asked.file), (None, {}))
-    refuse_strange_heads(asked.without, [built.model, *([subject.model] if subject else [])])
+    refuse_unknown_heads(asked.without, [built.model, *([subject.model] if subject else [])])
     found = {
         "word": asked.word,
         "methods": [AUTO, *BY_NAME],

@@ -6,11 +6,10 @@ The numbers are those that `glassformer evolve`, `superposition` and `lineage` l
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from glassformer.documents.results import STUDIES, fits, in_all_languages
+from glassformer.documents.results import STUDIES, fits, opened
 from glassformer.errors import InputError
 
 LARGEST: Final = 4_000_000
@@ -47,4 +46,4 @@ def read(folder: Path, place: str) -> dict[str, Any]:
         known = False
     if not known:
         raise InputError("page.study_of_another_version", place=place, command=command)
-    return {each.name: in_all_languages(written[each.name]) for each in fields(STUDIES[name]) if each.name in written}
+    return opened(name, written)

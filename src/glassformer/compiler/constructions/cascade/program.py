@@ -111,7 +111,7 @@ def _why(plan: CascadePlan, length: int, layers: int) -> tuple[Message, Message]
         return theorem, because(letters=1, length=length, layers=1)
     if not plan.solvable:
         groups = {group.name for level in plan.levels for group in level.groups.values() if not group.solvable}
-        why = Message("cascade.because_not_solvable", layers=layers, groups=sorted(groups))
+        why = Message("cascade.because_not_solvable", layers=layers, groups=sorted(groups, key=str))
         return Message("cascade.theorem_not_solvable"), why
     if plan.cascade.height > layers:
         return theorem, Message("cascade.because_and_deeper", layers=layers)

@@ -2,12 +2,13 @@
 
 import { drawing, h, table } from "./dom.js";
 import { chart } from "./chart.js";
-import { percent, say } from "./words.js";
+import { percent, say, titled } from "./words.js";
 
 export function renderClass({ model, el }) {
   const found = model.get("classified");
   if (!found) return el.replaceChildren();
-  const groups = Object.entries(found.groups).map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(", ");
+  const group = (id) => titled(model, found.group_names ?? {}, id);
+  const groups = Object.entries(found.groups).map(([id, count]) => (count > 1 ? `${count} × ${group(id)}` : group(id))).join(", ");
   const depths = Object.entries(found.depth).map(([name, layers]) => `${name} ${layers ?? say(model, found.solvable === false ? "notConstant" : "unknown")}`).join(", ");
   el.replaceChildren(...[
     found.complexity && h("p", { class: "lead" }, say(model, "classWords", found)),

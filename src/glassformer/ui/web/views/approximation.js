@@ -4,23 +4,15 @@ import { h, table } from "./dom.js";
 import { chart, number } from "./chart.js";
 import { say } from "./words.js";
 
-const STAGES = {
-  values: { title: "stageValues", across: "firstEntry", lines: ["lineF", "lineConstant", "lineOrdinary"] },
-  quantise: { title: "stageQuantise", across: "firstEntry", lines: ["lineX", "lineQuantised"] },
-  ids: { title: "stageIds", across: "allColumns", lines: ["lineBefore", "lineAfter"] },
-  errors: { title: "stageErrors", across: "firstEntry", lines: ["errorConstant", "errorModified", "errorOrdinary"] },
-};
-
 // Errors of exactly 0 come as the least that the chart shows.
 const FLOOR = 1e-18;
 const exact = ([x, y]) => [x, y <= FLOOR ? 0 : y];
 
 export function renderApproximation({ model, el }) {
   const found = model.get("approximation");
-  const charts = Object.entries(STAGES).map(([name, { title, across, lines }]) => chart({
-    title: say(model, title), across: say(model, across), hint: say(model, "readChart"),
-    between: found.stages[name].between, logarithmic: found.stages[name].logarithmic, zeros: name === "errors",
-    lines: found.stages[name].lines.map((points, i) => ({ name: say(model, lines[i]), points: name === "errors" ? points.map(exact) : points })),
+  const charts = Object.entries(found.stages).map(([stage, { title, across, names, lines, between, logarithmic }]) => chart({
+    title: say(model, title), across: say(model, across), hint: say(model, "readChart"), between, logarithmic, zeros: stage === "errors",
+    lines: lines.map((points, i) => ({ name: say(model, names[i]), points: stage === "errors" ? points.map(exact) : points })),
   }));
   const rows = [
     ["blocks", found.blocks.toLocaleString()], ["formulaBlocks", found.formula_blocks.toLocaleString()],

@@ -2,36 +2,24 @@
 
 import { h, table } from "./dom.js";
 import { chart } from "./chart.js";
-import { percent, say } from "./words.js";
+import { percent, say, titled } from "./words.js";
 import { verdicts } from "./verdicts.js";
 
 export function renderEvolution({ model, el }) {
   const found = model.get("evolution");
-  const panel = (title, lines, most) => chart({
-    title: say(model, title), across: say(model, "layer"), hint: say(model, "readChart"), between: most ? [0, most] : undefined,
-    lines: Object.entries(lines).map(([name, curves]) => line(lineWords(model, name), curves)),
+  const title = (id) => titled(model, found.names, id);
+  const panel = (figure, most) => chart({
+    title: title(figure), across: say(model, "layer"), hint: say(model, "readChart"), between: most ? [0, most] : undefined,
+    lines: Object.entries(found[figure]).map(([id, curves]) => line(title(id), curves)),
   });
   el.replaceChildren(
     h("p", {}, say(model, "evolutionAbout")),
     h("div", { class: "charts" },
-      panel("evolutionInformation", found.information, found.most),
-      panel("evolutionDistances", found.distances),
-      panel("evolutionChanges", found.changes)),
+      panel("information", found.most), panel("distances"), panel("changes")),
     h("h3", {}, say(model, "evolutionLearned")),
     table([say(model, "model"), say(model, "right"), say(model, "guess")],
       Object.entries(found.learned).map(([name, { accuracy, guess }]) => [name, percent(accuracy), percent(guess)])),
     found.claims ? verdicts(model, found.claims, found.quick) : "");
-}
-
-const QUESTIONS = { "its token": "itsToken", "the next token": "nextToken", "the masked token": "maskedToken" };
-
-function lineWords(model, name) {
-  const [, who, question] = name.match(/^(\w+), (.+)$/) ?? [];
-  if (QUESTIONS[question]) return say(model, QUESTIONS[question], { who });
-  const [, twice] = name.match(/^two seeds of (\w+)$/) ?? [];
-  if (twice) return say(model, "twoSeeds", { who: twice });
-  const [, one, other] = name.match(/^(\w+) and (\w+)$/) ?? [];
-  return one ? say(model, "modelPair", { one, other }) : name;
 }
 
 // The mean of the seeds, with a bar from the least to the largest; the embedding is layer 0.

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { chart, number } from "./chart.js";
-import { say } from "./words.js";
+import { say, titled } from "./words.js";
 import { verdicts } from "./verdicts.js";
 
 const HOSTS = { rnn: "hostRnn", block: "hostBlock" };
@@ -18,13 +18,13 @@ export function renderLineage({ model, el }) {
   const found = model.get("lineage");
   el.replaceChildren(...[
     h("p", {}, say(model, "lineageAbout")),
-    family(model, found.family),
+    family(model, found),
     h("div", { class: "charts" }, ...[
-      found.by_distance && lines(model, "byDistance", "fromEnd", Object.fromEntries(Object.entries(found.by_distance).map(([name, row]) =>
+      found.by_distance && lines(model, "byDistance", "fromEnd", found.names.members, Object.fromEntries(Object.entries(found.by_distance).map(([name, row]) =>
         [name, row.map((value, i) => [i + 1, value])])), { between: [0, 1] }),
-      lines(model, "skipsRight", "layers", byNumber(found.skips.accuracies), { between: [0, 1], evenly: true }),
-      gradients(model, found.skips.gradients),
-      found.translating && lines(model, "bleu", "sentenceTokens", byNumber(found.translating.bleu), { evenly: true }),
+      lines(model, "skipsRight", "layers", found.names.skips, byNumber(found.skips.accuracies), { between: [0, 1], evenly: true }),
+      gradients(model, found),
+      found.translating && lines(model, "bleu", "sentenceTokens", found.names.members, byNumber(found.translating.bleu), { evenly: true }),
     ].filter(Boolean)),
     verdicts(model, found.verdicts, found.quick),
   ]);
@@ -34,21 +34,21 @@ function byNumber(found) {
   return Object.fromEntries(Object.entries(found).map(([name, row]) => [name, Object.entries(row).map(([x, y]) => [Number(x), y])]));
 }
 
-function lines(model, title, across, found, more) {
-  const named = Object.entries(found).slice(0, MOST_LINES).map(([name, points]) => ({ name, points }));
-  return chart({ title: say(model, title), across: say(model, across), hint: say(model, "readChart"), lines: named, ...more });
+function lines(model, title, across, titles, found, more) {
+  const some = Object.entries(found).slice(0, MOST_LINES).map(([id, points]) => ({ name: titled(model, titles, id), points }));
+  return chart({ title: say(model, title), across: say(model, across), hint: say(model, "readChart"), lines: some, ...more });
 }
 
-function gradients(model, found) {
-  const every = Object.values(found).flat();
+function gradients(model, { names, skips }) {
+  const every = Object.values(skips.gradients).flat();
   const most = Math.max(...every);
   const least = Math.max(Math.min(...every), most * 1e-9);
-  const rows = Object.fromEntries(Object.entries(found).map(([name, row]) => [name, row.map((value, i) => [i, Math.max(value, least)])]));
+  const rows = Object.fromEntries(Object.entries(skips.gradients).map(([id, row]) => [id, row.map((value, i) => [i, Math.max(value, least)])]));
   const between = [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most) + 1e-9)];
-  return lines(model, "gradients", "layer", rows, { logarithmic: true, between });
+  return lines(model, "gradients", "layer", names.skips, rows, { logarithmic: true, between });
 }
 
-function family(model, rows) {
+function family(model, { family: rows, names }) {
   const hosts = [...new Set(rows.map(({ host }) => host))];
   const host = hosts.includes(model.get("host")) ? model.get("host") : hosts[0];
   const measure = Object.hasOwn(MEASURES, model.get("measure")) ? model.get("measure") : "accuracy";
@@ -61,17 +61,17 @@ function family(model, rows) {
   }, options.map(([value, key]) => h("option", { value, selected: value === chosen }, say(model, key)))));
   const readout = h("p", { class: "readout", "aria-live": "polite" }, say(model, "readTable"));
   const tell = (row) => (readout.textContent = row ? say(model, "memberRead", {
-    member: row.member, task: row.task, seeds: row.seeds.map((value) => value.toFixed(3)).join(", "), width: row.width,
-    tests: Object.entries(row.tests).map(([name, value]) => `${name} ${value.toFixed(3)}`).join(", ") || "–",
+    member: titled(model, names.members, row.member), task: titled(model, names.tasks, row.task), seeds: row.seeds.map((value) => value.toFixed(3)).join(", "), width: row.width,
+    tests: Object.entries(row.tests).map(([id, value]) => `${titled(model, names.tests, id)} ${value.toFixed(3)}`).join(", ") || "–",
     reached: row.reached === null ? say(model, "notReached") : say(model, "reachedAfter", { steps: row.reached }), seconds: number(row.seconds),
   }) : say(model, "readTable"));
   return h("div", {}, h("div", { class: "tools" },
     choose("host", "host", hosts.map((each) => [each, HOSTS[each] ?? "hostBlock"]), host),
     choose("measure", "measure", Object.entries(MEASURES).map(([name, { words }]) => [name, words]), measure)),
-  matrix(model, rows.filter((row) => row.host === host), measure, (sorted) => keep({ sorted }), tell), readout);
+  matrix(model, names, rows.filter((row) => row.host === host), measure, (sorted) => keep({ sorted }), tell), readout);
 }
 
-function matrix(model, rows, measure, sort, tell) {
+function matrix(model, names, rows, measure, sort, tell) {
   const { shown, smaller } = MEASURES[measure];
   const tasks = [...new Set(rows.map(({ task }) => task))];
   const of = (member, task) => rows.find((row) => row.member === member && row.task === task);
@@ -88,7 +88,7 @@ function matrix(model, rows, measure, sort, tell) {
   const head = h("tr", {}, h("th", { scope: "col" }, say(model, "member")), tasks.map((task) =>
     h("th", { scope: "col", "aria-sort": sorted === task ? (smaller ? "ascending" : "descending") : undefined },
       h("button", { id: `sort-${task}`, class: "small", title: say(model, "sort"), onclick: () => sort(sorted === task ? "" : task) },
-        sorted === task ? `${task} ▾` : task))));
+        `${titled(model, names.tasks, task)}${sorted === task ? " ▾" : ""}`))));
   const cell = (member, task, i, j) => {
     const row = of(member, task);
     const made = h("td", { class: "number", tabindex: row ? (i + j ? -1 : 0) : undefined, "data-at": `${i} ${j}` }, row ? shown(value(row)) : "");
@@ -99,7 +99,7 @@ function matrix(model, rows, measure, sort, tell) {
     made.addEventListener("focus", () => tell(row));
     return made;
   };
-  const body = members.map((member, i) => h("tr", {}, h("th", { scope: "row" }, member), tasks.map((task, j) => cell(member, task, i, j))));
+  const body = members.map((member, i) => h("tr", {}, h("th", { scope: "row" }, titled(model, names.members, member)), tasks.map((task, j) => cell(member, task, i, j))));
   const made = h("table", { class: "matrix" }, h("thead", {}, head), h("tbody", {}, body));
   made.addEventListener("keydown", (event) => {
     const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];

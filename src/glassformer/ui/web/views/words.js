@@ -14,6 +14,11 @@ export function say(model, words, values) {
   return known.replace(/\{(\w+)\}/g, (all, name) => shown(values?.[name]) ?? all);
 }
 
+// The title of a line, a row, a figure: Python's sentence, or the id of one that this version does not know.
+export function titled(model, titles, id) {
+  return say(model, titles[id] ?? { en: id });
+}
+
 // The same in all languages, as sentences of Python's come.
 export function inAllLanguages(key, values) {
   return Object.fromEntries(Object.keys(LANGUAGES).map((name) => [name, say(new Map([["language", name]]), key, values)]));
