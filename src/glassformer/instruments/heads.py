@@ -86,13 +86,18 @@ class HeadScore:
         return max((each for each in self.scores if each != self.operation), key=self.scores.__getitem__)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values; operations go by their titles."""
+        """The same as plain values. Scripts use `operations`; `scores` and `nulls` are the same by English titles."""
+        operations = [
+            {"operation": operation.to_json(), "score": score, "null": self.nulls[operation]}
+            for operation, score in self.scores.items()
+        ]
         by_title = {
             name: {str(operation.title): score for operation, score in getattr(self, name).items()}
             for name in ("scores", "nulls")
         }
         operation = self.operation and self.operation.to_json()
-        return vars(self) | by_title | {"operation": operation, "job": str(self.title)}
+        named = {"operation": operation, "job": str(self.title)}
+        return vars(self) | by_title | named | {"operations": operations}
 
 
 def score_heads(model: Transformer, tokens: Int[Tensor, "word pos"]) -> list[HeadScore]:
