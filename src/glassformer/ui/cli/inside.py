@@ -144,10 +144,10 @@ def attribution(
     shares = measured(opened.model, opened.tokens(word), position, number)
     chosen = opened.outputs[shares.output]
     if as_json:
-        given = {"answer": chosen, "logit": shares.logit, "parts": shares.parts, "layers": shares.by_layer()}
+        given = {"answer": chosen, "logit": shares.logit, "parts": shares.by_name(), "layers": shares.by_layer()}
         return print_json(given)
     table = table_of("part", str(Message("measure.into_the_logit", answer=visible(chosen))))
-    for name, share in sorted(shares.parts.items(), key=lambda part: -abs(part[1])):
+    for name, share in sorted(shares.by_name().items(), key=lambda part: -abs(part[1])):
         table.add_row(name, f"{share:+.4g}")
     table.add_section()
     table.add_row("all", f"{shares.logit:+.4g}")
