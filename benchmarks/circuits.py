@@ -3,11 +3,11 @@
     python benchmarks/circuits.py
 
 Every machine of the zoo that has a name of its own, built by doubling and by `auto` for 16 letters or more and shown
-256 words, random and nasty ones. Known are the wires that the weights make, which nobody asked a word; over no other
-can anything be said, so that no other can be found. Each is cut alone, by zero, by its mean over words, and by what it
-says on another word; found are those without which some answer changes. Then wires are cut for good, from the logits
-down, until no more can be. What was found suffices if, with all else cut together in the same way, no answer changes.
-Models of more than 100 wires, whose heads each read a stream of their own, are asked by zero alone.
+256 words, random and adversarial ones. Known are the wires that the weights make, for which no word is run; over no
+other can anything be said, so that no other can be found. Each is cut alone, by zero, by its mean over words, and by
+what it says on another word; found are those without which some answer changes. Then wires are cut for good, from the
+logits down, until no more can be. What was found is sufficient if, with all else cut together in the same way, no
+answer changes. Models of more than 100 wires, whose heads each read a stream of their own, are asked by zero alone.
 
 `--random N` asks the same of N random machines of 2 to 8 states and 1 to 3 letters, by zero; `--all N` of every machine
 of 3 states and N letters, but for names. Machines that never leave their start have one answer and no wires: they are

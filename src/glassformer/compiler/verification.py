@@ -1,7 +1,7 @@
 """Is a built model right? Compare it with its machine, at every position of every word tried.
 
 All words of the promised length when there are at most 2^16 of them: with their prefixes, that is every word there
-is. Otherwise random words and nasty ones.
+is. Otherwise random words and adversarial ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def verify(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Compare on all words of this length (default: the promised one), or on `words` random and nasty ones."""
+    """Compare on all words of this length (default: the promised one), or on `words` random and adversarial ones."""
     length = built.certificate.exact_length if length is None else length
     length, words = whole_number(length, "compiler.words_length", least=1), whole_number(words, "compiler.words", 1)
     seed = whole_number(seed, "compiler.seed", least=0)

@@ -76,7 +76,7 @@ def compared(opened: Opened, model: Transformer, made: Any) -> Agreement:
 
 
 def _tried(opened: Opened, parameters: int) -> list[Tokens]:
-    """All short words; long ones, nasty and random, and such as are nearly all one letter."""
+    """All short words; long ones, adversarial and random ones, and such as are nearly all one letter."""
     config, rng = opened.model.config, np.random.default_rng(0)
     many = int(np.clip(WORK // (parameters * config.context), TRIED, 8 * TRIED))
     task = opened.task

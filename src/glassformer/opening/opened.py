@@ -157,7 +157,7 @@ class Opened:
         return self.task
 
     def words(self, count: int, length: int | None = None, seed: int = 0) -> Batch:
-        """Words like those of its training for a trained model; for a built one, of up to 64 letters, nasty ones too.
+        """Words like those of its training for a trained model; for a built one up to 64 letters, adversarial ones too.
 
         They are neither those of training nor of its tests. A built model gets every word where there are no more.
         """
