@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.documents.inside.results import Dictionaries, Dots, Superposition, plateaus
-from glassformer.instruments.dictionary import Shape, fit, quality, recovery
+from glassformer.instruments.dictionary import DictionaryConfig, feature_recovery, quality, train_dictionary
 from glassformer.training.ensemble import Toy, TrainedToy, train
 
 STORED: Final = 0.5
@@ -96,12 +96,12 @@ def dictionaries(steps: int = 3000, seed: int = 0) -> list[Dictionaries]:
     chance = torch.Generator().manual_seed(seed + 1)
     shape = (50_000, len(known))
     amounts = torch.rand(shape, generator=chance) * (torch.rand(shape, generator=chance) < 0.03)
-    vectors, whole = amounts @ known, Shape(known.shape[1], len(known))
+    vectors, whole = amounts @ known, DictionaryConfig(known.shape[1], len(known))
     kinds = {f"L1 {price:g}": replace(whole, kind="standard", l1=price) for price in (0.003, 0.03, 0.3)}
     kinds |= {f"top {k}": replace(whole, k=k) for k in (1, 2, 4)}
     found = []
     for name, kind in kinds.items():
-        dictionary = fit(vectors, kind, steps, seed=seed)
-        well, again = quality(dictionary, vectors), recovery(dictionary, known)
+        dictionary = train_dictionary(vectors, kind, steps, seed=seed)
+        well, again = quality(dictionary, vectors), feature_recovery(dictionary, known)
         found.append(Dictionaries(name, well.explained, well.active, again.mean_max_cosine, again.recovered))
     return found

@@ -106,15 +106,15 @@ def dictionary(
     as_json: AsJson = False,
 ) -> None:
     """Train a sparse autoencoder on what a hook holds; on a built model, score it against the bits that are there."""
-    from glassformer.instruments.dictionary import Shape, assess, fit, save_dictionary
+    from glassformer.instruments.dictionary import DictionaryConfig, assess, save_dictionary, train_dictionary
     from glassformer.instruments.sites import Site
 
     opened = glassformer.load(folder)
     batches = opened.batches(words, seed=seed, text=text)
     vectors = opened.vectors(Site.parse(hook), [each.tokens for each in batches])
-    shape = Shape(vectors.shape[1], features, kind, l1, k)
+    config = DictionaryConfig(vectors.shape[1], features, kind, l1, k)
     with progress_bar(str(Message("measure.training"))) as advance:
-        trained = fit(vectors, shape, steps, seed=seed, tell=advance)
+        trained = train_dictionary(vectors, config, steps, seed=seed, tell=advance)
     measured = assess(trained, vectors, opened.is_built)
     if out_folder is not None:
         save_dictionary(trained, out_folder, {"model_name": str(folder), "hook_name": hook})
