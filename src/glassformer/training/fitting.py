@@ -60,11 +60,11 @@ class Regression(nn.Module):
         self.model.embed.requires_grad_(False)  # vectors take the place of tokens
         read = torch.eye(recipe.d) if recipe.width == recipe.d else torch.randn(recipe.d, recipe.width)
         self.W_read = nn.Parameter(read)
-        self.start()
+        self.initialise()
         if recipe.shared:
             self.model.blocks = nn.ModuleList([self.model.blocks[0]] * len(recipe.blocks))
 
-    def start(self) -> None:
+    def initialise(self) -> None:
         """Weights with standard deviation 1/√fan-in; those that add to the stream are smaller the more there are."""
         sublayers = sum(bool(shape.heads) + bool(shape.mlp) for shape in self.model.config.blocks)
         added = 1 / math.sqrt(max(1, sublayers))
@@ -105,7 +105,7 @@ class Fit:
         return value
 
 
-def fit(
+def fit_function(
     f: Callable[[Sequences], Sequences],
     recipe: Recipe,
     look_at: Sequence[int] = (),

@@ -30,7 +30,7 @@ from glassformer.documents.verdict import Measured, numbered, yes_or_no
 from glassformer.messages import Message
 from glassformer.nn import BlockShape, Config, Transformer
 from glassformer.nn.identities import filled_with_zeros, head_outputs, regrouped, taken_apart, with_scale_absorbed
-from glassformer.training.fitting import Recipe, fit
+from glassformer.training.fitting import Recipe, fit_function
 
 ROUNDING: Final = 1e-12
 """Sums of a few numbers below 10, in float64, in another order."""
@@ -184,7 +184,7 @@ def open_questions() -> Measured:
         "with_norm": replace(recipe, norm="layer"),
         "attention_first": replace(recipe, blocks=(replace(block, mlp=()),) * 2 + (replace(block, heads=0),) * 2),
     }
-    errors = {name: fit(FUNCTIONS["mix"], each).error for name, each in recipes.items()}
+    errors = {name: fit_function(FUNCTIONS["mix"], each).error for name, each in recipes.items()}
     built = [compact("mix", 2, 2, 1 / 8, units) for units in (64, 1024)]
     trained = [Message(f"approximation.trained_{name}", error=error) for name, error in errors.items()]
     sizes = [Message("approximation.blocks_of", blocks=each.blocks, units=each.units) for each in built]

@@ -21,7 +21,7 @@ from glassformer.compiler.constructions.universal import FUNCTIONS, approximate,
 from glassformer.messages import Message
 from glassformer.nn import BlockShape
 from glassformer.training import cluster
-from glassformer.training.fitting import Recipe, fit
+from glassformer.training.fitting import Recipe, fit_function
 from glassformer.ui.drawing.chart import Panel, draw_charts
 
 BLOCK: Final = BlockShape(2, 8, (32,))
@@ -90,7 +90,7 @@ def built_blocks(scale: Scale) -> int:
 def train(name: str, recipe: Recipe) -> dict[str, Any]:
     """One training, in one thread: the errors by step, and the number of parameters."""
     torch.set_num_threads(1)
-    fitted = fit(FUNCTIONS[name], recipe, [recipe.steps * part // 8 for part in (1, 2, 4, 8)])
+    fitted = fit_function(FUNCTIONS[name], recipe, [recipe.steps * part // 8 for part in (1, 2, 4, 8)])
     return {"errors": fitted.errors, "parameters": fitted.parameters}
 
 
