@@ -80,13 +80,13 @@ def recovery(
     as_json: AsJson = False,
 ) -> None:
     """How often the token, and its place, can be read off a vector: by its nearest neighbour, and by a linear probe."""
-    from glassformer.instruments.recovery import recovery as measured
+    from glassformer.instruments.probing import probe_layers
     from glassformer.opening.text import sampled
 
     model = glassformer.load(folder).reader
     with reading(model.name) as advance:
         sample = sampled(model, text, sentences, tokens, each, advance)
-    found = measured(sample, seed)
+    found = probe_layers(sample, seed)
     if as_json:
         return print_json({"layers": [asdict(each) for each in found]})
     table = table_of("layer", "token: nearest", "probe", "control", "place: nearest", "probe", "control")
