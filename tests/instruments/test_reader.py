@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from glassformer.instruments.layers import Layers
+from glassformer.instruments.layers import LayerVectors
 from glassformer.instruments.reader import Reader
 
 
@@ -11,7 +11,9 @@ def cut(sentences: list[str], longest: int) -> list[list[int]]:
     return [[ord(letter) for letter in sentence[:longest]] for sentence in sentences]
 
 
-READER = Reader("letters", Layers(("1",), lambda tokens: [tokens[..., None].float()]), cut, 9, 128, frozenset({42}), "")
+READER = Reader(
+    "letters", LayerVectors(("1",), lambda tokens: [tokens[..., None].float()]), cut, 9, 128, frozenset({42}), ""
+)
 SENTENCES = ["one", "two", "three", "*", "", "a sentence that is too long", "four", "five", "six"] * 30
 
 

@@ -17,11 +17,11 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.instruments.layers import Layers, Seen, Tokens, refuse_infinite, seen
+from glassformer.instruments.layers import LayerBatch, LayerVectors, Tokens, refuse_infinite, seen
 from glassformer.instruments.similarity import Moments, Similarity
 from glassformer.messages import Message, verbatim
 
-Groups: TypeAlias = Callable[[Seen], Integer[np.ndarray, " sample"]]
+Groups: TypeAlias = Callable[[LayerBatch], Integer[np.ndarray, " sample"]]
 """Gives each token of a batch the number of its group, or −1."""
 
 
@@ -46,14 +46,14 @@ ALL: Final = (Message("instruments.all_tokens"),)
 
 
 def change(
-    layers: Layers, batches: Iterable[Tokens], names: tuple[Message, ...] = ALL, group_of: Groups | None = None
+    layers: LayerVectors, batches: Iterable[Tokens], names: tuple[Message, ...] = ALL, group_of: Groups | None = None
 ) -> list[Change]:
     """The change from each layer to the next, for each of the named groups."""
     return changes(layers.names, names, change_moments(layers, batches, len(names), group_of))
 
 
 def change_moments(
-    layers: Layers, batches: Iterable[Tokens], count: int = 1, group_of: Groups | None = None
+    layers: LayerVectors, batches: Iterable[Tokens], count: int = 1, group_of: Groups | None = None
 ) -> dict[tuple[int, int], Moments]:
     """What `changes` needs, for each step and group; that of several shards adds up."""
     moments: dict[tuple[int, int], Moments] = {}
@@ -138,7 +138,7 @@ class Influence:
 
 
 def influence(
-    layers: Layers, batches: Iterable[Tokens], others: Integer[np.ndarray, " token"], seed: int = 0
+    layers: LayerVectors, batches: Iterable[Tokens], others: Integer[np.ndarray, " token"], seed: int = 0
 ) -> list[Influence]:
     """A random token of each sentence, neither first nor last, is replaced by one of the others, and dropped."""
     drawn_from = torch.from_numpy(others)

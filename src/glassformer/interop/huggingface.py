@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from glassformer.errors import InputError
-from glassformer.instruments.layers import Layers, Tokens, layers_of
+from glassformer.instruments.layers import LayerVectors, Tokens, layers_of
 from glassformer.instruments.reader import Reader
 from glassformer.nn import Transformer, files
 
@@ -82,7 +82,7 @@ def reader(source: Path | str, of_ours: Callable[[], Transformer]) -> Reader:
     every = max(rows, *(token + 1 for token in vocab.values()))
     return Reader(
         name=Path(source).name,
-        layers=Layers(("embedding", *(str(i) for i in range(1, len(vectors)))), run_known),
+        layers=LayerVectors(("embedding", *(str(i) for i in range(1, len(vectors)))), run_known),
         encode=encode,
         longest=longest,
         vocab=every,

@@ -15,7 +15,7 @@ from glassformer.documents.evolution.training import OFTEN, Progress, Scale, cou
 from glassformer.errors import InputError
 from glassformer.instruments.change import change
 from glassformer.instruments.identity import ABSENT, frequent, gather, information_by_layer
-from glassformer.instruments.layers import Layers, Tokens, layers_of, seen
+from glassformer.instruments.layers import LayerVectors, Tokens, layers_of, seen
 from glassformer.instruments.similarity import Moments, Similarity
 from glassformer.nn import Transformer, files
 from glassformer.nn.translator import reader_of
@@ -61,7 +61,7 @@ def measure(
     return Evolution(learned, information, errors, distances, changes, float(np.log2(len(chosen))))
 
 
-def distance(one: Layers, other: Layers, text: Text, count: int) -> ByLayer:
+def distance(one: LayerVectors, other: LayerVectors, text: Text, count: int) -> ByLayer:
     """1 − PWCCA (the mean of both ways) of the same layer of two models, on the same tokens."""
     moments: dict[str, Moments] = {}
     pairs = zip(seen(one, first(sentences(text), count)), seen(other, first(sentences(text), count)), strict=True)
