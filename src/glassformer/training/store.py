@@ -34,7 +34,7 @@ create table if not exists trials (
 
 
 @dataclass(frozen=True)
-class Row:
+class TrialRow:
     """A trial as it stands."""
 
     id: str
@@ -143,14 +143,14 @@ class Store:
             (json.dumps(list(ids)),),
         )
 
-    def rows(self, ids: Sequence[str]) -> list[Row]:
+    def rows(self, ids: Sequence[str]) -> list[TrialRow]:
         """These trials as they stand, in the order given."""
         found = self.file.execute(
             "select id, settings, status, steps, result from trials where id in (select value from json_each(?))",
             (json.dumps(list(ids)),),
         )
         by_id = {
-            identity: Row(identity, json.loads(settings), status, steps, json.loads(result) if result else None)
+            identity: TrialRow(identity, json.loads(settings), status, steps, json.loads(result) if result else None)
             for identity, settings, status, steps, result in found
         }
         return [by_id[identity] for identity in ids if identity in by_id]

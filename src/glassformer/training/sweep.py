@@ -23,14 +23,14 @@ from typing import Any, Final, TypeAlias, TypeVar
 from glassformer.errors import InputError
 from glassformer.messages import Message
 from glassformer.training import cluster
-from glassformer.training.store import Row, Store
+from glassformer.training.store import Store, TrialRow
 from glassformer.training.trainer import DivergedError
 from glassformer.training.trial import PARTS, check, identity, run_trial
 
 MOST_TRIALS: Final = 100_000
 SIGN_OF_LIFE: Final = 2.0
 """Seconds between signs of life of a worker."""
-Watch: TypeAlias = Callable[[list[Row]], None]
+OnRows: TypeAlias = Callable[[list[TrialRow]], None]
 """Is given now and then how the trials stand."""
 Key = TypeVar("Key")
 
@@ -182,7 +182,7 @@ def worker_name() -> str:
 
 
 def run_here(
-    sweep: Sweep, store: Store, processes: int, folder: Path | None = None, watch: Watch | None = None
+    sweep: Sweep, store: Store, processes: int, folder: Path | None = None, on_rows: OnRows | None = None
 ) -> None:
     """All trials that are left, in processes on this machine."""
     left = sum(row.status not in ("done", "failed") for row in store.rows(sweep.ids))
@@ -192,8 +192,8 @@ def run_here(
         worker.start()
     try:
         while any(worker.is_alive() for worker in workers):
-            if watch:
-                watch(store.rows(sweep.ids))
+            if on_rows:
+                on_rows(store.rows(sweep.ids))
             _wait(workers, 0.5)
     except KeyboardInterrupt:
         for worker in workers:
@@ -205,15 +205,15 @@ def run_here(
         for worker in workers:
             worker.join(timeout=20)
             worker.kill()
-    if watch:
-        watch(store.rows(sweep.ids))
+    if on_rows:
+        on_rows(store.rows(sweep.ids))
     broken = [worker.exitcode for worker in workers if worker.exitcode]
     if broken and any(row.status != "done" for row in store.rows(sweep.ids)):
         raise InputError("sweep.worker", code=broken[0])
 
 
 def results_of(
-    sweeps: Mapping[Key, Sweep], store: Path, processes: int, watch: Watch | None = None, folder: Path | None = None
+    sweeps: Mapping[Key, Sweep], store: Path, processes: int, on_rows: OnRows | None = None, folder: Path | None = None
 ) -> dict[Key, list[dict[str, Any]]]:
     """The results of several sweeps, after training here whatever of them is not in the store yet.
 
@@ -227,7 +227,7 @@ def results_of(
         kept.retry_failed(everything.ids)
         if folder is not None:
             kept.forget([trial for trial in everything.ids if not (folder / trial / "model").exists()])
-        run_here(everything, kept, processes, folder, watch)
+        run_here(everything, kept, processes, folder, on_rows)
         for row in kept.rows(everything.ids):
             if row.status != "done":
                 why = (row.result or {}).get("error", Message("sweep.not_finished"))
@@ -242,7 +242,7 @@ def _wait(workers: Sequence[Any], seconds: float) -> None:
     multiprocessing.connection.wait([worker.sentinel for worker in workers if worker.is_alive()], timeout=seconds)
 
 
-def run_on_ray(sweep: Sweep, store: Store, engine: str, watch: Watch | None = None) -> None:
+def run_on_ray(sweep: Sweep, store: Store, engine: str, on_rows: OnRows | None = None) -> None:
     """All trials that are left, as tasks of a Ray cluster; this process alone writes to the store."""
     with cluster.connected(engine) as ray:
         remote = ray.remote(num_cpus=1, max_retries=10)(outcome_of)
@@ -260,8 +260,8 @@ def run_on_ray(sweep: Sweep, store: Store, engine: str, watch: Watch | None = No
                     store.finish(running.pop(reference), worker, result, failed)
                 for trial in running.values():
                     store.show_life(trial, worker)
-                if watch:
-                    watch(store.rows(sweep.ids))
+                if on_rows:
+                    on_rows(store.rows(sweep.ids))
         finally:
             store.give_back(worker)
 

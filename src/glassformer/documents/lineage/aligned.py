@@ -12,7 +12,7 @@ from glassformer.documents.lineage.results import RNN
 from glassformer.messages import Message
 from glassformer.nn import files
 from glassformer.nn.readers import EncoderDecoder
-from glassformer.training.sweep import Watch, results_of, sweep_of
+from glassformer.training.sweep import OnRows, results_of, sweep_of
 from glassformer.training.transductions import Transduction
 from glassformer.training.trial import task_of
 from glassformer.ui.drawing.alignment import Alignment, draw_alignments
@@ -20,7 +20,7 @@ from glassformer.ui.drawing.alignment import Alignment, draw_alignments
 SHOWN: Final = 3
 
 
-def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = None) -> str:
+def draw_dates(folder: Path, steps: int, processes: int, on_rows: OnRows | None = None) -> str:
     """Some dates, by a reader with additive attention before each step; its model is kept in the folder."""
     values = {
         "task": dict(LESSONS["dates"].task),
@@ -28,7 +28,7 @@ def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = N
         "training": {"steps": steps, "learning_rate": 3e-3, "evaluate_every": steps},
     }
     sweep = sweep_of(values, "dates")
-    results_of({"dates": sweep}, folder / "dates.sqlite", processes, watch, folder / "dates")
+    results_of({"dates": sweep}, folder / "dates.sqlite", processes, on_rows, folder / "dates")
     shown = alignments(
         "dates",
         folder / "dates" / sweep.ids[0] / "model",

@@ -19,9 +19,8 @@ from glassformer.documents.lineage.results import BLOCK, RNN, Family, Row
 from glassformer.nn import files
 from glassformer.training.architecture import Architecture
 from glassformer.training.evaluation import accuracy_by_place
-from glassformer.training.store import Row as Trial
-from glassformer.training.store import Store
-from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.training.store import Store, TrialRow
+from glassformer.training.sweep import OnRows, Sweep, results_of, sweep_of
 from glassformer.training.transductions import Transduction
 from glassformer.training.trial import task_of
 
@@ -165,7 +164,7 @@ def widest(model: Values, lesson: Lesson, parameters: int) -> int:
     return min(widths[max(above - 1, 0) : above + 1], key=lambda width: abs(count(width) - parameters))
 
 
-def family(scale: Scale, folder: Path, processes: int, watch: Watch | None = None) -> Family:
+def family(scale: Scale, folder: Path, processes: int, on_rows: OnRows | None = None) -> Family:
     """Train whatever is not done yet, and put the rows together; readers that reverse are kept."""
     cases = scale.cases()
     looked_at = {case: sweep for case, sweep in cases.items() if case[:2] == (RNN, "reverse")}
@@ -175,9 +174,9 @@ def family(scale: Scale, folder: Path, processes: int, watch: Watch | None = Non
     for sweep in cases.values():
         store.add(sweep.trials.items())
 
-    def see(rows: list[Trial]) -> None:
-        if watch:
-            watch(store.rows(everything))
+    def see(rows: list[TrialRow]) -> None:
+        if on_rows:
+            on_rows(store.rows(everything))
 
     results = results_of(looked_at, path, processes, see, folder / "reverse")
     results |= results_of(others, path, processes, see)

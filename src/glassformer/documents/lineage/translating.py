@@ -16,7 +16,7 @@ from glassformer.errors import InputError
 from glassformer.nn import files
 from glassformer.nn.files import Model
 from glassformer.training.objectives import END, START, Reading
-from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.training.sweep import OnRows, Sweep, results_of, sweep_of
 from glassformer.training.trial import task_of
 
 AT_ONCE: Final = 256
@@ -61,10 +61,10 @@ def check(scale: Scale) -> None:
         held_out(reading, least, most, scale.sentences)
 
 
-def translating(scale: Scale, folder: Path, processes: int, watch: Watch | None = None) -> Translating:
+def translating(scale: Scale, folder: Path, processes: int, on_rows: OnRows | None = None) -> Translating:
     """Train what is not there yet, translate, and compare; models are kept in the folder."""
     sweeps = {score: scale.sweep(score) for score in scale.scores}
-    results_of(sweeps, folder / "translators.sqlite", processes, watch, folder / "translators")
+    results_of(sweeps, folder / "translators.sqlite", processes, on_rows, folder / "translators")
     reading = task_of(scale.task)
     assert isinstance(reading, Reading)
     models = {score: files.load(folder / "translators" / sweep.ids[0] / "model")[0] for score, sweep in sweeps.items()}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from glassformer.documents.lineage.results import Family, Skips, Translating
     from glassformer.documents.lineage.translating import Scale
     from glassformer.documents.verdict import Verdict
-    from glassformer.training.store import Row as Trial
+    from glassformer.training.store import TrialRow
 
 
 @app.command()
@@ -104,11 +104,11 @@ def brought(text: str) -> Scale | None:
 
 
 @contextmanager
-def trials_bar(what: str) -> Iterator[Callable[[list[Trial]], None]]:
+def trials_bar(what: str) -> Iterator[Callable[[list[TrialRow]], None]]:
     """How many steps of all trials are done."""
     with progress_bar(what) as advance:
 
-        def watch(trials: list[Trial]) -> None:
+        def watch(trials: list[TrialRow]) -> None:
             steps = [int(trial.settings["training"]["steps"]) for trial in trials]
             ended = [trial.status in ("done", "failed") for trial in trials]
             made = [of if end else trial.steps for trial, of, end in zip(trials, steps, ended, strict=True)]
