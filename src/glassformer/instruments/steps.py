@@ -28,7 +28,7 @@ UNITS: Final = 5
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedValue:
     """A token or an answer, and a number."""
 
     name: str
@@ -90,14 +90,14 @@ class Step:
     tokens: list[str]
     position: int
     layer: int
-    neighbours: list[Named]
+    neighbours: list[NamedValue]
     stream: dict[str, float]
     heads: list[HeadStep]
     mlp: MLPStep | None
-    lens: list[Named]
+    lens: list[NamedValue]
     temperature: float
-    logits: list[Named]
-    probabilities: list[Named]
+    logits: list[NamedValue]
+    probabilities: list[NamedValue]
 
 
 @torch.no_grad()
@@ -144,15 +144,15 @@ def at_temperature(logits: Float[Tensor, "*any output"], temperature: float) -> 
     return (below / temperature).softmax(-1).to(logits.dtype)
 
 
-def neighbours(model: Transformer, token: int, names: Sequence[str], count: int = NEIGHBOURS) -> list[Named]:
+def neighbours(model: Transformer, token: int, names: Sequence[str], count: int = NEIGHBOURS) -> list[NamedValue]:
     """The tokens whose embeddings have the largest dot products with that of a token; itself among them."""
     return most(model.embed.W_E @ model.embed.W_E[token], names, count)
 
 
-def most(values: Float[Tensor, " name"], names: Sequence[str], count: int = NEIGHBOURS) -> list[Named]:
+def most(values: Float[Tensor, " name"], names: Sequence[str], count: int = NEIGHBOURS) -> list[NamedValue]:
     """The largest of some values, by name."""
     order = values.argsort(descending=True, stable=True)[:count].tolist()
-    return [Named(names[i], values[i].item()) for i in order]
+    return [NamedValue(names[i], values[i].item()) for i in order]
 
 
 def _at(trace: Trace, name: str, position: int) -> Tensor:
