@@ -124,7 +124,7 @@ def attribution(model: Transformer, tokens: Input, position: int = -1, output: i
 @torch.no_grad()
 def attribute(model: Transformer, tokens: Input) -> Parts:
     """The logits of a run, by the embedding, the positions, every head and every MLP."""
-    if model.config.skip != "residual" or model.config.head:
+    if model.config.skip != "residual" or model.config.mlm_head:
         raise InputError("instruments.no_sum_of_parts")
     hooks = [name for name in model.hook_names if name.endswith(("hook_embed", "hook_pos_embed", "hook_mlp_out"))]
     hooks += [name for name in model.hook_names if name.endswith("hook_scale")]

@@ -37,6 +37,8 @@ class PlainConfig:
 
     nested: ClassVar[Mapping[str, type[Any]]] = {}
     """The fields that are dataclasses, or tuples of them."""
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Keys of earlier files, and what they are called now."""
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -93,6 +95,7 @@ class Config(PlainConfig):
     """A Transformer's shape. `blocks` may differ from layer to layer; `Config.uniform` has uniform ones."""
 
     nested: ClassVar = {"blocks": BlockShape, "pieces": PiecewiseLinear}
+    renamed: ClassVar = {"head": "mlm_head"}
 
     vocab: int
     outputs: int
@@ -121,7 +124,7 @@ class Config(PlainConfig):
     """How many numbers of a head are rotated; all if not given."""
     embed_norm: bool = False
     """Whether the stream begins with a norm, as BERT's."""
-    head: bool = False
+    mlm_head: bool = False
     """Whether there is an MLM head: a hidden layer with a norm before the unembedding, as in BERT."""
 
     @classmethod
@@ -148,7 +151,7 @@ class Config(PlainConfig):
         for name in ("vocab", "outputs", "context", "width"):
             if not _is_whole(getattr(self, name), at_least=1):
                 raise InputError("nn.at_least_1", name=name, value=getattr(self, name))
-        check_flags(self, "causal", "scaled", "gated", "parallel", "embed_norm", "head")
+        check_flags(self, "causal", "scaled", "gated", "parallel", "embed_norm", "mlm_head")
         if self.positions in ADDED_POSITIONS and self.context * self.width > LARGEST_TABLE:
             raise InputError("nn.table_too_large", context=self.context, width=self.width)
         check_choices(self, _CHOICES)
@@ -162,7 +165,7 @@ class Config(PlainConfig):
                 turned = block.head_width if self.rotary_width is None else self.rotary_width
                 if block.heads and (turned % 2 or not 0 < turned <= block.head_width):
                     raise InputError("nn.rotary")
-        if (self.embed_norm or self.head) and self.norm == "none":
+        if (self.embed_norm or self.mlm_head) and self.norm == "none":
             raise InputError("nn.which_norm")
         if self.parallel and not self.sums:
             raise InputError("nn.parallel")
@@ -213,6 +216,8 @@ def _is_whole(value: object, at_least: int) -> bool:
 def _from_keys(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """A dataclass from a mapping, with lists as tuples; a key that does not belong is named."""
     known = {field.name: field.default is MISSING for field in fields(kind)}  # type: ignore[arg-type]
+    renamed = getattr(kind, "renamed", {})
+    values = {renamed.get(key, key): value for key, value in values.items()}
     for key in values:
         if key not in known:
             if near := difflib.get_close_matches(key, known, n=1):

@@ -254,7 +254,7 @@ class Transformer(nn.Module, HTMLRepresentation):
         self.blocks = nn.ModuleList(Block(config, shape) for shape in config.blocks)
         self.ln_embed = Norm(config) if config.embed_norm else None
         self.ln_final = Norm(config) if config.norm != "none" and config.norm_place == "pre" else None
-        self.head = MLMHead(config) if config.head else None
+        self.head = MLMHead(config) if config.mlm_head else None
         self.unembed = Unembed(config)
         if not self.embed.W_E.is_meta:  # weights on the meta device have no values
             self.initialise()
