@@ -15,7 +15,7 @@ from glassformer.errors import InputError
 from glassformer.training import store as store_module
 from glassformer.training.store import Store
 from glassformer.training.sweep import read_sweep, results_of, run_here, sweep_of, work
-from glassformer.training.trial import run_trial
+from glassformer.training.trial import parts_of, run_trial
 
 FILE = """
 [task]
@@ -83,6 +83,11 @@ def test_a_file_that_asks_for_nonsense_is_refused_before_anything_runs(tmp_path:
     (tmp_path / "bad.toml").write_text(text)
     with pytest.raises(InputError, match=message):
         read_sweep(tmp_path / "bad.toml")
+
+
+def test_a_file_may_call_the_initialisation_as_before() -> None:
+    task, model = {"machine": "parity", "length": 3}, {"start": "kept"}
+    assert parts_of({"task": task, "model": model})[1].initialisation == "fan_in"
 
 
 def test_all_trials_are_done_once_and_equal_a_run_alone(file: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, get_args
 
@@ -20,12 +21,12 @@ from glassformer.training.transductions import Transduction
 KINDS: Final = ("transformer", "lstm", "rnn")
 LSTM_EMBEDDING: Final = 64
 USUAL_HEADS: Final = 4
-STARTS: Final = ("small", "kept")
+INITIALISATIONS: Final = ("gpt2", "fan_in")
 RECURRENT: Final = ("cell", "place", "feeding", "intra")
 FOREIGN: Final = {
     "transformer": RECURRENT,
-    "lstm": (*RECURRENT, "score", "window", "groups", "skip", "start"),
-    "rnn": ("norm", "norm_place", "skip", "start"),
+    "lstm": (*RECURRENT, "score", "window", "groups", "skip", "initialisation"),
+    "rnn": ("norm", "norm_place", "skip", "initialisation"),
 }
 """Parts that models of a kind do not have."""
 LARGEST: Final = {"layers": 1000, "width": 2**16, "heads": 2**16, "mlp": 2**20, "context": 2**24}
@@ -56,8 +57,8 @@ class Architecture:
     window: str = "global"
     groups: int | None = None
     skip: str = "residual"
-    start: str = "small"
-    """How a Transformer's weights are initialised: small, as GPT-2's, or with 1/√fan-in (kept)."""
+    initialisation: str = "gpt2"
+    """Of a Transformer's weights: as GPT-2's, with standard deviation 0.02, or with 1/√fan-in (fan_in)."""
     cell: str = "gru"
     place: str = "after"
     feeding: bool = False
@@ -74,8 +75,8 @@ class Architecture:
         for name in FOREIGN[self.kind]:
             if getattr(self, name) != Architecture.__dataclass_fields__[name].default:
                 raise InputError("training.foreign", kind=self.kind, name=name.replace("_", " "))
-        if self.start not in STARTS:
-            raise InputError("training.start", starts=STARTS, start=self.start)
+        if self.initialisation not in INITIALISATIONS:
+            raise InputError("training.initialisation", kinds=INITIALISATIONS, kind=self.initialisation)
         if self.norm_place not in get_args(NormPlace):
             raise InputError("training.norm_place", places=get_args(NormPlace), place=self.norm_place)
         if self.kind == "transformer" and self.width % (self.heads or USUAL_HEADS):
@@ -91,7 +92,7 @@ class Architecture:
                 return EncoderDecoder(self.reader(task))
             translates = isinstance(task, Reading) and task.objective == "mt"
             made = Translator(self.translator(task)) if translates else Transformer(self.config(task))  # type: ignore[arg-type]
-            if self.start == "kept":
+            if self.initialisation == "fan_in":
                 for part in (made.encoder, made.decoder) if isinstance(made, Translator) else (made,):
                     part.initialise(fan_in=True)
             return made
@@ -137,3 +138,12 @@ class Architecture:
     def to_json(self) -> dict[str, Any]:
         """The same as plain values, with the number of heads that is meant."""
         return {**asdict(self), "heads": self.heads or (1 if self.kind == "rnn" else USUAL_HEADS)}
+
+
+def with_new_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a model by the names that they have now: `initialisation` was `start`, small or kept."""
+    new = dict(values)
+    if "start" in new:
+        start = new.pop("start")
+        new["initialisation"] = {"small": "gpt2", "kept": "fan_in"}.get(str(start), start)
+    return new

@@ -40,7 +40,7 @@ from glassformer.nn import Transformer, files
 from glassformer.nn.config import ADDED_POSITIONS, check_flags
 from glassformer.nn.files import Model
 from glassformer.nn.scores import auxiliary_losses
-from glassformer.training.architecture import Architecture
+from glassformer.training.architecture import Architecture, with_new_names
 from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.evaluation import Evaluation, evaluate
 from glassformer.training.objectives import Reading
@@ -426,6 +426,8 @@ def _refuse_differences(there: Any, now: dict[str, Any], folder: Path) -> None:
         begun = there.get(part)
         if not isinstance(begun, dict):
             raise InputError("training.run_lacks", folder=folder, part=part)
+        if part == "architecture":
+            begun = with_new_names(begun)
         for key in sorted({*begun, *now[part]}):
             was, given = begun.get(key, usual.get(part, {}).get(key)), now[part].get(key)
             if was != given and key != "checkpoint_seconds":

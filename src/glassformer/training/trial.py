@@ -16,7 +16,7 @@ import torch
 from glassformer.automata import any_machine
 from glassformer.errors import InputError
 from glassformer.training import corpora
-from glassformer.training.architecture import Architecture
+from glassformer.training.architecture import Architecture, with_new_names
 from glassformer.training.objectives import Reading, text_of, tokeniser_of
 from glassformer.training.tasks import FlipFlopLanguage, StateTracking, Task, task_to_json
 from glassformer.training.trainer import Settings, train
@@ -51,7 +51,7 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
     if settings.get("tests") and "text" in settings["task"]:
         raise InputError("trial.tests_of_text")
     tests = {name: task_of({**settings["task"], **changes}) for name, changes in settings.get("tests", {}).items()}
-    architecture: Architecture = _made_of(Architecture, settings.get("model", {}), "model")
+    architecture: Architecture = _made_of(Architecture, with_new_names(settings.get("model", {})), "model")
     return task, architecture, _made_of(Settings, settings.get("training", {}), "training"), tests
 
 

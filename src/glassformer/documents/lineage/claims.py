@@ -119,7 +119,13 @@ def overlap(strength: float) -> float:
 def skip_connections() -> Measured:
     """Skip connections let deep stacks train: without them eight layers learn little, with them everything."""
     task = Transduction("copy", length=6, letters=8)
-    shared: dict[str, Any] = {"kind": "transformer", "layers": 8, "width": 32, "start": "kept", "norm": "none"}
+    shared: dict[str, Any] = {
+        "kind": "transformer",
+        "layers": 8,
+        "width": 32,
+        "initialisation": "fan_in",
+        "norm": "none",
+    }
     deep = {skip: accuracy(task, 100, skip=skip, **shared) for skip in ("none", "highway", "residual")}
     return Message("lineage.deep", right=_numbers(deep)), min(deep["residual"], deep["highway"]) >= LEARNED > deep[
         "none"

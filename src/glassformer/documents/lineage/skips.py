@@ -44,7 +44,7 @@ class Scale:
 
     def model(self, kind: str, depth: int) -> dict[str, Any]:
         """A Transformer with these skips; all weights begin so that what they multiply keeps its size."""
-        return {"layers": depth, "width": self.width, "heads": 4, "start": "kept", **KINDS[kind]}
+        return {"layers": depth, "width": self.width, "heads": 4, "initialisation": "fan_in", **KINDS[kind]}
 
     def sweep(self, kind: str, depth: int) -> Sweep:
         """All seeds of one depth."""
