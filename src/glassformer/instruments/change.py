@@ -160,8 +160,8 @@ def influence(
         distance = torch.arange(length)[None] - place[:, None]
         beside, behind = distance.abs() == 1, distance > 0
         for i, (x, y, z) in enumerate(zip(plain, replaced, dropped, strict=True)):
-            moved = apart(x, y)
-            gone = apart(x.gather(1, kept[..., None].expand(-1, -1, x.shape[2])), z)
+            moved = cosine_distance(x, y)
+            gone = cosine_distance(x.gather(1, kept[..., None].expand(-1, -1, x.shape[2])), z)
             sums[i] += [float(part.sum()) for part in (moved[elsewhere], gone, moved[beside], moved[behind])]
         counts += [int(elsewhere.sum()), kept.numel(), int(beside.sum()), int(behind.sum())]
     if not counts[0]:
@@ -169,6 +169,6 @@ def influence(
     return [Influence(name, *map(float, row / counts)) for name, row in zip(layers.names, sums, strict=True)]
 
 
-def apart(x: Float[Tensor, "sentence pos width"], y: Float[Tensor, "sentence pos width"]) -> Tensor:
+def cosine_distance(x: Float[Tensor, "sentence pos width"], y: Float[Tensor, "sentence pos width"]) -> Tensor:
     """1 − cosine of vectors at the same place; what rounding puts below 0 is 0."""
     return (1 - torch.nn.functional.cosine_similarity(x, y, dim=-1)).clamp(min=0)
