@@ -170,7 +170,7 @@ def untrained(f: Callable[[Any], Any], recipe: Recipe) -> Fit:
         ("S1.7", "glassformer.documents.approximation.claims.approximate", always_the_coarsest),
         ("S1.8", "glassformer.documents.approximation.claims.approximate", always_the_coarsest),
         ("S1.9", "glassformer.compiler.constructions.universal.layers.SHARPNESS", 1.0),
-        ("S1.10", "glassformer.documents.approximation.claims.taken_apart", without_its_last_block),
+        ("S1.10", "glassformer.documents.approximation.claims.split_blocks", without_its_last_block),
         ("S1.11", "glassformer.documents.approximation.claims.approximate_blocks", lambda grid: 12),
         ("S1.12", "glassformer.documents.approximation.claims.fit_function", untrained),
         *((f"S2.{i}", "glassformer.documents.lineage.claims.train", all_alike) for i in range(1, 7)),
