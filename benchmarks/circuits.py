@@ -44,7 +44,7 @@ def every_machine(letters: int) -> Iterator[Machine]:
 
 
 def scored(machine: Machine, method: str, kinds: Sequence[str]) -> dict[str, tuple[float, bool]]:
-    """For each way to look, the part of the known wires that is found, and whether what was found suffices."""
+    """For each way to look, the part of the known wires that is found, and whether what was found is sufficient."""
     built = compile(machine, LENGTH, method)
     words = built.tokens(chosen_words(built.machine, built.certificate.exact_length, WORDS, seed=0))
     known, results = wires_in_weights(built.model), {}
@@ -58,7 +58,7 @@ def scored(machine: Machine, method: str, kinds: Sequence[str]) -> dict[str, tup
             found = [wire for wire, part in changed.items() if part > 0]
         results[kind] = score(found, known).recall, is_sufficient(built.model, words, found, instead, asked=asked)
     recall, enough = results["zero"]
-    print(f"{built.certificate.method}, {len(known)} wires: {recall:.3f} found, suffices: {enough}", flush=True)
+    print(f"{built.certificate.method}, {len(known)} wires: {recall:.3f} found, sufficient: {enough}", flush=True)
     return results
 
 
@@ -67,7 +67,7 @@ def summarised(title: str, scores: Sequence[dict[str, tuple[float, bool]]]) -> N
         recalls, enough = zip(*(results[kind] for results in scores if kind in results), strict=True)
         print(
             f"{title}, {kind}: recall {min(recalls):.3f} to {max(recalls):.3f}; exactly the known circuit of "
-            f"{recalls.count(1.0)} of {len(recalls)} models; what was found suffices in {sum(enough)}",
+            f"{recalls.count(1.0)} of {len(recalls)} models; what was found is sufficient in {sum(enough)}",
             flush=True,
         )
 

@@ -233,7 +233,7 @@ def test_the_instruments_that_look_inside_open_them_too(folders: dict[str, Path]
     ]
     stretches = (*text, "--length", "4", "--words", "8")
     assert len(shell.json("measure", "heads", gpt, *stretches)["layers"][0]["heads"]) == 2
-    assert shell.json("measure", "circuit", gpt, *stretches)["suffices"]
+    assert shell.json("measure", "circuit", gpt, *stretches)["sufficient"]
     pair = ("the big cat", "the big dog")
     assert shell.json("measure", "patch", gpt, *pair)["layers"]
     assert shell.json("measure", "path", gpt, *pair, "--from", "hook_embed", "--to", "blocks.0.hook_mlp_in")["layers"]

@@ -58,7 +58,7 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
 def check(settings: Mapping[str, Any], made: set[str]) -> Task:
     """The task of a trial that can be run: its model, too, can be made, if none like it was before.
 
-    Blocks are uniform, so that one of them suffices.
+    Blocks are uniform, so checking one is enough.
     """
     task, architecture, _, _ = parts_of(settings)
     model = json.dumps([settings["task"], {**settings.get("model", {}), "layers": 1}])

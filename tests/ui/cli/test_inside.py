@@ -144,7 +144,7 @@ def test_patches_that_cannot_be_are_refused(shell: Shell, parity: str) -> None:
 def test_the_circuit_of_a_built_model_is_scored(shell: Shell, parity: str) -> None:
     found = shell.json("measure", "circuit", parity)
     assert (found["precision"], found["recall"], len(found["wires"])) == (1.0, 1.0, found["known"])
-    assert found["suffices"]
+    assert found["sufficient"] is found["suffices"] is True
     told, _ = shell("measure", "circuit", parity, "--kind", "resample", "--prune", "--words", "16")
     assert "not found: hook_pos_embed → blocks.0.hook_q_input[0]" in told
 

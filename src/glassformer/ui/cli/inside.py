@@ -352,7 +352,8 @@ def circuit(
     overlap = found.overlap
     known = {"precision": overlap.precision, "recall": overlap.recall, "known": overlap.known}
     known_too = known if found.known is not None else {}
-    return print_json({"kind": kind, "wires": wires, "layers": layers, "suffices": found.is_sufficient, **known_too})
+    sufficient = {"sufficient": found.is_sufficient, "suffices": found.is_sufficient}
+    return print_json({"kind": kind, "wires": wires, "layers": layers, **sufficient, **known_too})
 
 
 def print_circuit(found: Circuit, words: int, tokens: int, longest: int) -> None:
