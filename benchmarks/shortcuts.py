@@ -40,7 +40,7 @@ def show_mlp(curve: Curve, layers: int) -> None:
     print(row("best seed", curve.best))
 
 
-def tell(rows: list[TrialRow]) -> None:
+def print_rows(rows: list[TrialRow]) -> None:
     done = sum(row.status == "done" for row in rows)
     print(f"\r{done} of {len(rows)} trained", end="", file=sys.stderr, flush=True)
 
@@ -53,7 +53,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as nowhere:
         folder = Path(nowhere) if arguments.quick else arguments.out
         scale = QUICK if arguments.quick else LAPTOP
-        found = shortcuts(scale, folder / "runs.sqlite", len(os.sched_getaffinity(0)), tell)
+        found = shortcuts(scale, folder / "runs.sqlite", len(os.sched_getaffinity(0)), print_rows)
         print(file=sys.stderr)
         show(found)
         (folder / "shortcuts.svg").write_text(found.draw())

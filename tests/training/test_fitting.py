@@ -18,7 +18,7 @@ def halved(x: np.ndarray) -> np.ndarray:
 
 def test_training_comes_closer_and_tells_the_error_on_the_way() -> None:
     steps: list[int] = []
-    fitted = fit_function(halved, SMALL, look_at=(1, 30), tell=lambda step, of: steps.append(step))
+    fitted = fit_function(halved, SMALL, look_at=(1, 30), progress=lambda step, of: steps.append(step))
     assert list(fitted.errors) == [1, 30, 60]
     assert fitted.error == fitted.errors[60] < fitted.errors[1] / 4
     assert steps == list(range(1, 61))

@@ -6,7 +6,6 @@ is. Otherwise random words and adversarial ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from glassformer.automata.words import chosen_words, every_word
 from glassformer.compiler.built import Built
 from glassformer.errors import InputError, whole_number
 from glassformer.messages import Message
+from glassformer.progress import Progress
 
 EVERY_WORD: Final = 2**16
 MOST_LETTERS: Final = 2**28
@@ -44,7 +44,7 @@ def verify(
     words: int = 200,
     length: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Compare on all words of this length (default: the promised one), or on `words` random and adversarial ones."""
     length = built.certificate.exact_length if length is None else length

@@ -17,11 +17,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.instruments.patching import QUIET, Tell, instead_of
+from glassformer.instruments.patching import instead_of
 from glassformer.instruments.sites import Site
 from glassformer.instruments.wiring import Wire, Wiring
 from glassformer.nn import Transformer
 from glassformer.nn.transformer import Logits, Tokens
+from glassformer.progress import Progress, silent
 
 Asked: TypeAlias = Bool[Tensor, "batch pos"]
 """Where an answer counts."""
@@ -96,14 +97,14 @@ def find_circuit(
     asked: Asked | None = None,
     pruned: bool = False,
     known: list[Wire] | None = None,
-    tell: Tell = QUIET,
+    progress: Progress = silent,
 ) -> Circuit:
     """The wires that change more answers than are tolerated: each cut alone, or (pruned) for good."""
     changes: dict[Wire, float] = {}
     if pruned:
-        wires = prune(model, tokens, kind, tolerance, seed, asked=asked, tell=tell)
+        wires = prune(model, tokens, kind, tolerance, seed, asked=asked, progress=progress)
     else:
-        changes = effects(model, tokens, kind, seed, asked=asked, tell=tell)
+        changes = effects(model, tokens, kind, seed, asked=asked, progress=progress)
         wires = [wire for wire, changed in changes.items() if changed > tolerance]
     return Circuit(wires, changes, is_sufficient(model, tokens, wires, kind, seed, asked), known)
 
@@ -187,7 +188,7 @@ def effects(
     seed: int = 0,
     among: Sequence[Wire] | None = None,
     asked: Asked | None = None,
-    tell: Tell = QUIET,
+    progress: Progress = silent,
 ) -> dict[Wire, float]:
     """For each wire, or those among some, the part of the answers that change when it alone is cut; many at once.
 
@@ -198,7 +199,7 @@ def effects(
     at_once = max(1, cutting.at_once // len(tokens))
     for some in (wires[begin : begin + at_once] for begin in range(0, len(wires), at_once)):
         parts += cutting.changed(torch.stack([cutting.wiring.cut([wire]) for wire in some])).tolist()
-        tell(len(parts), len(wires))
+        progress(len(parts), len(wires))
     return dict(zip(wires, parts, strict=True))
 
 
@@ -211,7 +212,7 @@ def prune(
     seed: int = 0,
     among: Sequence[Wire] | None = None,
     asked: Asked | None = None,
-    tell: Tell = QUIET,
+    progress: Progress = silent,
 ) -> list[Wire]:
     """The wires that are left when, from the logits down, each is cut for good unless too many answers change.
 
@@ -227,5 +228,5 @@ def prune(
             cut = trial
         else:
             kept.append(wire)
-        tell(number, len(wires))
+        progress(number, len(wires))
     return kept[::-1]

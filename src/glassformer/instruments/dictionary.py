@@ -8,7 +8,7 @@ dictionary that reconstructs well need not have found one of them. Files are in 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,7 @@ from glassformer.atomic import write_atomically
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.instruments.layers import refuse_infinite
 from glassformer.messages import verbatim
+from glassformer.progress import Progress, silent
 
 FOUND: Final = 0.9
 """A feature is recovered if some direction has at least this cosine with it."""
@@ -99,7 +100,7 @@ def train_dictionary(
     samples: int = 256,
     rate: float = 3e-3,
     seed: int = 0,
-    tell: Callable[[int, int], None] = lambda done, of: None,
+    progress: Progress = silent,
 ) -> Dictionary:
     """Train a dictionary on vectors, by Adam with a rate that falls to 0."""
     if vectors.ndim != 2 or vectors.shape[1] != config.width or not len(vectors):
@@ -126,7 +127,7 @@ def train_dictionary(
         with torch.no_grad():
             found.W_dec.copy_(nn.functional.normalize(found.W_dec))
         if step % 100 == 0 or step == steps:
-            tell(step, steps)
+            progress(step, steps)
     return found.eval()
 
 

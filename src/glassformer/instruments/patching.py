@@ -24,6 +24,7 @@ from glassformer.instruments.wiring import Wire, Wiring
 from glassformer.nn import Transformer
 from glassformer.nn.trace import Hook, HookPoint, refuse_if_too_large
 from glassformer.nn.transformer import Logits
+from glassformer.progress import Progress, silent
 
 KINDS: Final = ("zero", "mean", "resample")
 
@@ -31,8 +32,6 @@ Metric: TypeAlias = Callable[[Float[Tensor, "*cell word pos output"]], Float[Ten
 """From the logits of words to one number for each."""
 Words: TypeAlias = Int[Tensor, "_ _"] | Float[Tensor, "_ _ _"]
 """Tokens, or vectors in their place."""
-Tell: TypeAlias = Callable[[int, int], None]
-QUIET: Final[Tell] = lambda done, of: None  # noqa: E731
 
 
 # -- ablation ------------------------------------------------------------------------------------------
@@ -141,13 +140,13 @@ def ablations(
     kind: str = "mean",
     seed: int = 0,
     asked: Sequence[Bool[Tensor, "_ _"]] | None = None,
-    tell: Tell = QUIET,
+    progress: Progress = silent,
 ) -> list[Ablated]:
     """Every head and every MLP taken away in turn."""
     parts, changed = outputs_of(model), dict[Site, float]()
     for number, site in enumerate(parts, start=1):
         changed[site] = changed_without(model, batches, site, kind, seed, asked)
-        tell(number, len(parts))
+        progress(number, len(parts))
     return [
         Ablated(
             layer=i,
@@ -176,7 +175,7 @@ def patch(
     clean: Words,
     cells: Sequence[Sequence[Place]],
     metric: Metric,
-    tell: Tell = QUIET,
+    progress: Progress = silent,
 ) -> Float[Tensor, "cell word"]:
     """The metric of corrupted runs in which the places of one cell hold what they hold in the clean run."""
     _refuse_unlike(corrupted, clean)
@@ -194,7 +193,7 @@ def patch(
             hooks = list(_placed([cells[c] for c in some], there, words))
             logits = model.run_with_hooks(_tiled(stream, len(some)), hooks, begin)
             measured |= zip(some, _measured(metric, logits.view(len(some), words, *logits.shape[1:])), strict=True)
-            tell(len(measured), len(cells))
+            progress(len(measured), len(cells))
     return torch.stack([measured[c] for c in range(len(cells))]) if cells else torch.zeros(0, words)
 
 
@@ -267,7 +266,7 @@ def path_patches(
     clean: Words,
     cells: Sequence[Sequence[Wire]],
     metric: Metric,
-    tell: Tell = QUIET,
+    progress: Progress = silent,
 ) -> Float[Tensor, "cell word"]:
     """The same for many cells of wires, each alone; all of them go through the model together."""
     _refuse_unlike(corrupted, clean)
@@ -278,7 +277,7 @@ def path_patches(
         cut = torch.stack([wiring.cut(wires) for wires in some]).repeat_interleave(words, dim=0)
         logits = wiring.run(_tiled(corrupted, len(some)), cut, terms.repeat(1, len(some), 1, 1))
         measured += _measured(metric, logits.view(len(some), words, *logits.shape[1:]))
-        tell(len(measured), len(cells))
+        progress(len(measured), len(cells))
     return torch.stack(measured) if measured else terms.new_zeros(0, words)
 
 

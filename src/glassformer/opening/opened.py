@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -25,13 +25,13 @@ from glassformer.nn import Transformer
 from glassformer.nn.trace import nearest
 from glassformer.nn.transformer import Logits, Tokens
 from glassformer.nn.translator import reader_of
+from glassformer.progress import Progress, silent
 from glassformer.training import corpora
 from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.tasks import StateTracking, WordTask
 from glassformer.training.transductions import Transduction
 from glassformer.wording import visible
 
-Tell: TypeAlias = Callable[[int, int], None]
 USUAL_LENGTH: Final = 64
 """Tokens of a stretch of text, and at most so many letters of a built model's words, unless a length is given."""
 SHOWN_NAMES: Final = 12
@@ -264,7 +264,7 @@ def position(name: str, names: tuple[str, ...], unknown: str) -> int:
     )
 
 
-def sentences_of(text: str, count: int | None = None, tell: Tell | None = None) -> Iterator[str]:
+def sentences_of(text: str, count: int | None = None, progress: Progress = silent) -> Iterator[str]:
     """The first sentences of a text, each once: repeated ones hold nothing new, but would count as more."""
     seen = set[int]()
     for number, (sentence, _) in enumerate(itertools.islice(corpora.read(text), count), start=1):
@@ -272,5 +272,5 @@ def sentences_of(text: str, count: int | None = None, tell: Tell | None = None) 
             continue
         seen.add(known)
         yield sentence
-        if tell and count and number % 64 == 0:
-            tell(number, count)
+        if count and number % 64 == 0:
+            progress(number, count)

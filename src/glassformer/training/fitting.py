@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from glassformer.nn import BlockShape, Config, Transformer
 from glassformer.nn.config import NormKind, NormPlace
+from glassformer.progress import Progress, silent
 
 Sequences: TypeAlias = Float[np.ndarray, "batch d n"]
 
@@ -109,7 +110,7 @@ def fit_function(
     f: Callable[[Sequences], Sequences],
     recipe: Recipe,
     look_at: Sequence[int] = (),
-    tell: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> Fit:
     """Train on fresh random sequences; the error is looked at after these steps, and after the last."""
     torch.manual_seed(recipe.seed)
@@ -129,8 +130,7 @@ def fit_function(
         schedule.step()
         if step in look_at or step == recipe.steps:
             fitted.errors[step] = float(np.sqrt(np.square(fitted(test) - f(test)).sum(axis=(1, 2)).mean()))
-        if tell:
-            tell(step, recipe.steps)
+        progress(step, recipe.steps)
     return fitted
 
 

@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from glassformer.errors import InputError
 from glassformer.messages import Message
+from glassformer.progress import Progress, silent
 from glassformer.training import cluster
 from glassformer.training.store import Store, TrialRow
 from glassformer.training.trainer import DivergedError
@@ -120,7 +121,7 @@ def do_trial(store: Store, worker: str, trial: str, settings: Mapping[str, Any],
     """One trial, with signs of life."""
     with _Life(store.path, trial, worker) as life:
 
-        def note(step: int) -> None:
+        def note(step: int, of: int) -> None:
             life.step = step
             _stop_if_abandoned()
             if life.lost.is_set():
@@ -134,11 +135,11 @@ def do_trial(store: Store, worker: str, trial: str, settings: Mapping[str, Any],
 
 
 def outcome_of(
-    settings: Mapping[str, Any], note: Callable[[int], None] | None = None, folder: Path | None = None
+    settings: Mapping[str, Any], progress: Progress = silent, folder: Path | None = None
 ) -> tuple[dict[str, Any], bool]:
     """The result of a trial, and whether it is a failure: one that breaks must not stop the others."""
     try:
-        return run_trial(settings, note, folder), False
+        return run_trial(settings, progress, folder), False
     except _AbandonedError:
         raise
     except (InputError, DivergedError) as error:

@@ -49,7 +49,7 @@ from glassformer.training.tasks import StateTracking, Task, task_to_json
 FORMAT: Final = "glassformer run, version 1"
 LEARNED: Final = 0.99
 """The part of the answers that is right when something counts as learned."""
-Progress: TypeAlias = Callable[[int, float, float | None], None]
+TrainingProgress: TypeAlias = Callable[[int, float, float | None], None]
 """Is given the step, the loss, and the latest accuracy."""
 
 
@@ -143,7 +143,7 @@ def train(
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     tests: Mapping[str, Task] | None = None,
-    progress: Progress | None = None,
+    progress: TrainingProgress | None = None,
 ) -> Trained:
     """Train a model on a task, and keep the run in a folder if one is given.
 
@@ -193,7 +193,7 @@ class _Run:
         architecture: Architecture,
         settings: Settings,
         tests: Mapping[str, Task],
-        progress: Progress | None,
+        progress: TrainingProgress | None,
     ) -> None:
         if settings.shifted and (architecture.kind != "transformer" or architecture.positions not in ADDED_POSITIONS):
             raise InputError("training.shifted")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,7 @@ import torch
 
 from glassformer.automata import any_machine
 from glassformer.errors import InputError
+from glassformer.progress import Progress, silent
 from glassformer.training import corpora
 from glassformer.training.architecture import Architecture, with_new_names
 from glassformer.training.objectives import Reading, text_of, tokeniser_of
@@ -33,12 +34,13 @@ def identity(settings: Mapping[str, Any], task: Task) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def run_trial(
-    settings: Mapping[str, Any], progress: Callable[[int], None] | None = None, folder: Path | None = None
-) -> dict[str, Any]:
+def run_trial(settings: Mapping[str, Any], progress: Progress = silent, folder: Path | None = None) -> dict[str, Any]:
     """Train as the settings say; the result as plain values."""
     task, architecture, how, tests = parts_of(settings)
-    report = None if progress is None else lambda step, loss, accuracy: progress(step)
+
+    def report(step: int, loss: float, accuracy: float | None) -> None:
+        progress(step, how.steps)
+
     return train(task, architecture, how, folder, resume=True, tests=tests, progress=report).to_json()
 
 

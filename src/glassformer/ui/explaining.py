@@ -5,7 +5,7 @@ Every stage is kept as it is done: whoever interrupts has a report of the stages
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,13 +21,12 @@ from glassformer.compiler.verification import verify
 from glassformer.messages import Message
 from glassformer.opening.loading import load
 from glassformer.opening.opened import Opened
+from glassformer.progress import NamedProgress
 from glassformer.training import Architecture, Settings, StateTracking, evaluate, train
 from glassformer.training.evaluation import evaluate_on
 from glassformer.training.trainer import Trained
 from glassformer.ui.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
 
-Progress = Callable[[str, int, int], None]
-"""What is done now, how much of it, and of how much."""
 HEADS_WORDS: Final = 64
 """Words on which heads are scored."""
 STAGES: Final = ("class", "built", "verified", "trained", "compared")
@@ -52,7 +51,7 @@ class Scale:
 QUICK: Final = Scale(length=12, shown=10, words=50, steps=200, width=32, tested=128, seconds=2.0)
 
 
-def explain(machine: Machine, spec: str, folder: Path, scale: Scale, progress: Progress) -> Iterator[Seen]:
+def explain(machine: Machine, spec: str, folder: Path, scale: Scale, progress: NamedProgress) -> Iterator[Seen]:
     """All that is known after each stage; models are kept in the folder, and training goes on from what is there."""
     found: Seen = {"machine": machine_seen(machine, spec), "live": False}
     progress("class", 0, 1)
@@ -122,7 +121,7 @@ def _lengths(length: int) -> tuple[int, int, int]:
     return length, length + length // 2, 2 * length
 
 
-def _trained(task: StateTracking, tests: list[Test], folder: Path, scale: Scale, progress: Progress) -> Trained:
+def _trained(task: StateTracking, tests: list[Test], folder: Path, scale: Scale, progress: NamedProgress) -> Trained:
     architecture = Architecture(layers=scale.layers, width=scale.width, heads=4)
     settings = Settings(steps=scale.steps, evaluate_every=max(1, scale.steps // 10))
     named = {str(test.name): test.task for test in tests}

@@ -7,7 +7,7 @@ be regrouped? Do larger blocks mean fewer blocks? The first four train models on
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from glassformer.atomic import write_atomically
 from glassformer.compiler.constructions.universal import FUNCTIONS, approximate, compact
 from glassformer.messages import Message
 from glassformer.nn import BlockShape
+from glassformer.progress import Progress, silent
 from glassformer.training import cluster
 from glassformer.training.fitting import Recipe, fit_function
 from glassformer.ui.drawing.chart import Panel, draw_charts
@@ -98,7 +99,7 @@ def train_all(
     wanted: Mapping[Key, tuple[str, Recipe]],
     done: Path | None,
     workers: int,
-    progress: Callable[[int, int], None] = lambda count, of: None,
+    progress: Progress = silent,
 ) -> dict[Key, dict[int, float]]:
     """All errors by step; what the file has (from a run that was stopped) is not trained again."""
     kept: dict[str, Any] = json.loads(done.read_text()) if done and done.exists() else {}

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from glassformer.documents.evolution.results import NAMES, QUESTIONS, ByLayer, Evolution, Training
-from glassformer.documents.evolution.training import OFTEN, Progress, Scale, counts_of, text_for
+from glassformer.documents.evolution.training import OFTEN, Scale, counts_of, text_for
 from glassformer.errors import InputError
 from glassformer.instruments.change import change
 from glassformer.instruments.identity import ABSENT, frequent, gather, information_by_layer
@@ -19,6 +19,7 @@ from glassformer.instruments.layers import LayerVectors, Tokens, layers_of, seen
 from glassformer.instruments.similarity import Moments, Similarity
 from glassformer.nn import Transformer, files
 from glassformer.nn.translator import reader_of
+from glassformer.progress import NamedProgress
 from glassformer.training.objectives import MASK, MASKED, OBJECTIVES, SPECIAL, Text
 
 MASKINGS: Final = 4
@@ -26,7 +27,7 @@ MASKINGS: Final = 4
 
 
 def measure(
-    scale: Scale, folder: Path, learned: dict[str, Training], progress: Progress = lambda what, count, of: None
+    scale: Scale, folder: Path, learned: dict[str, Training], progress: NamedProgress = lambda what, count, of: None
 ) -> Evolution:
     """All measurements on the trained models in the folder."""
     text = text_for(scale)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 import signal
-from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from queue import Queue
 from threading import Event
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Integer
@@ -25,11 +24,9 @@ from glassformer.documents.evolution.results import Training
 from glassformer.errors import InputError
 from glassformer.instruments.similarity import ENOUGH
 from glassformer.nn import files
+from glassformer.progress import NamedProgress
 from glassformer.training import Architecture, Settings, cluster, corpora, train
 from glassformer.training.objectives import END, HELD_OUT, OBJECTIVES, SPECIAL, Reading, Text, text_of, tokeniser_of
-
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Is called with what is done, how much of it, and of how much."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def text_for(scale: Scale) -> Text:
 
 
 def train_all(
-    scale: Scale, folder: Path, workers: int, progress: Progress = lambda what, count, of: None
+    scale: Scale, folder: Path, workers: int, progress: NamedProgress = lambda what, count, of: None
 ) -> dict[str, Training]:
     """All trainings by name, as many at once as there are workers; translators, which take longest, first."""
     check(scale, folder)

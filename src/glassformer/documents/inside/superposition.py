@@ -8,9 +8,9 @@ of two features in one dimension; and dictionaries on features that are known.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import torch
@@ -19,13 +19,13 @@ from torch import Tensor
 
 from glassformer.documents.inside.results import Dictionaries, Dots, Superposition, plateaus
 from glassformer.instruments.dictionary import DictionaryConfig, feature_recovery, quality, train_dictionary
+from glassformer.progress import Progress, silent
 from glassformer.training.ensemble import Toy, TrainedToy, train
 
 STORED: Final = 0.5
 """A feature of the phase diagram is stored if its vector is longer."""
 MANY: Final = 100
 FEW: Final = 10
-Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Scale:
 QUICK: Final = Scale(rarities=10, seeds=1, grid=9, steps=2000, dictionary_steps=1000)
 
 
-def study(scale: Scale = Scale(), seed: int = 0, progress: Progress = lambda done, of: None) -> Superposition:  # noqa: B008
+def study(scale: Scale = Scale(), seed: int = 0, progress: Progress = silent) -> Superposition:  # noqa: B008
     """All three looks; toys of two features get more samples, for they seldom have one."""
     rarities = np.geomspace(1, 100, scale.rarities).tolist()
     pentagons = [Toy(5, 2, 0.9)] * 16
@@ -51,8 +51,12 @@ def study(scale: Scale = Scale(), seed: int = 0, progress: Progress = lambda don
     cells = itertools.product(importances, sparse, range(scale.seeds))
     plane = [Toy(2, 1, 1 - 1 / rarity, decay=importance) for importance, rarity, _ in cells]
     toys = len(pentagons) + len(curve) + len(plane)
-    learned = train([*pentagons, *curve], scale.steps, samples=64, seed=seed, tell=lambda done, _: progress(done, toys))
-    flat = train(plane, scale.steps, samples=512, seed=seed, tell=lambda done, _: progress(len(learned) + done, toys))
+    learned = train(
+        [*pentagons, *curve], scale.steps, samples=64, seed=seed, progress=lambda done, _: progress(done, toys)
+    )
+    flat = train(
+        plane, scale.steps, samples=512, seed=seed, progress=lambda done, _: progress(len(learned) + done, toys)
+    )
     five, rest = learned[: len(pentagons)], learned[len(pentagons) :]
     dots = [Dots(rarity, kept(rest[i * scale.seeds : (i + 1) * scale.seeds])) for i, rarity in enumerate(rarities)]
     best = [min(group, key=lambda toy: toy.loss) for group in _in_groups(flat, scale.seeds)]

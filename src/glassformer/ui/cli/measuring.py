@@ -114,7 +114,7 @@ def dictionary(
     vectors = opened.vectors(Site.parse(hook), [each.tokens for each in batches])
     config = DictionaryConfig(vectors.shape[1], features, kind, l1, k)
     with progress_bar(str(Message("measure.training"))) as advance:
-        trained = train_dictionary(vectors, config, steps, seed=seed, tell=advance)
+        trained = train_dictionary(vectors, config, steps, seed=seed, progress=advance)
     measured = assess(trained, vectors, opened.is_built)
     if out_folder is not None:
         save_dictionary(trained, out_folder, {"model_name": str(folder), "hook_name": hook})
