@@ -23,7 +23,7 @@ from glassformer.nn import BlockShape, Config, Transformer, files
 from glassformer.opening.loading import load
 from glassformer.training import Architecture, Settings, StateTracking, train
 from glassformer.training.corpora import Corpus
-from glassformer.training.objectives import END, START, Reading, text_of, tokeniser_of
+from glassformer.training.objectives import END, START, TextTask, text_of, tokeniser_of
 from shell import Shell
 
 transformers = pytest.importorskip("transformers")
@@ -156,7 +156,7 @@ def test_a_model_of_text_goes_out_with_its_tokeniser_and_goes_on(tmp_path: Path,
     corpus = Corpus("lines", tuple(f"the cat number {i} eats a mouse" for i in range(60)), None)
     text = text_of(corpus, tokeniser_of(corpus, 270))
     ours = train(
-        Reading(text, "lm"),
+        TextTask(text, "lm"),
         Architecture(layers=1, width=8, heads=2),
         Settings(steps=5, evaluation_words=8),
         tmp_path / "ours",

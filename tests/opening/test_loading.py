@@ -22,7 +22,7 @@ from glassformer.opening.loading import NAMES, SENTENCES, load
 from glassformer.training import Architecture, Settings, StateTracking, sweep, train
 from glassformer.training.corpora import Corpus
 from glassformer.training.facts import make_world
-from glassformer.training.objectives import Reading, text_of, tokeniser_of
+from glassformer.training.objectives import TextTask, text_of, tokeniser_of
 from glassformer.training.store import Store
 from glassformer.training.transductions import Transduction
 
@@ -69,8 +69,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     train(Transduction("copy", length=3), SMALL, FEW, place / "copying")
     corpus = Corpus("lines", LINES, LINES)
     text = text_of(corpus, tokeniser_of(corpus, 270))
-    train(Reading(text, "lm"), SMALL, FEW, place / "lm")
-    train(Reading(text, "mt"), SMALL, FEW, place / "mt")
+    train(TextTask(text, "lm"), SMALL, FEW, place / "lm")
+    train(TextTask(text, "mt"), SMALL, FEW, place / "mt")
     world = make_world(6, 0)
     sentences = [f"start {world.prompt(fact)}" for fact in range(world.count)]
     documents = {NAMES: files.to_json(list(world.names)), SENTENCES: files.to_json(sentences)}

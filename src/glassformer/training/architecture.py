@@ -14,7 +14,7 @@ from glassformer.nn.config import NormPlace
 from glassformer.nn.files import Model
 from glassformer.nn.readers import EncoderDecoder, ReaderConfig
 from glassformer.nn.translator import Translator, TranslatorConfig
-from glassformer.training.objectives import END, Reading
+from glassformer.training.objectives import END, TextTask
 from glassformer.training.tasks import Task
 from glassformer.training.transductions import Transduction
 
@@ -90,7 +90,7 @@ class Architecture:
                 return LSTM(LSTMConfig(task.vocab, task.outputs, LSTM_EMBEDDING, self.width, self.layers))
             if self.kind == "rnn":
                 return EncoderDecoder(self.reader(task))
-            translates = isinstance(task, Reading) and task.objective == "mt"
+            translates = isinstance(task, TextTask) and task.objective == "mt"
             made = Translator(self.translator(task)) if translates else Transformer(self.config(task))  # type: ignore[arg-type]
             if self.initialisation == "fan_in":
                 for part in (made.encoder, made.decoder) if isinstance(made, Translator) else (made,):
@@ -109,7 +109,7 @@ class Architecture:
             **self.sizes(task),
             **{name: getattr(self, name) for name in same},
             heads=self.heads or USUAL_HEADS,
-            causal=not isinstance(task, Reading) or task.causal,
+            causal=not isinstance(task, TextTask) or task.causal,
             activation="gelu",
             score="dot" if scaled else self.score,
             scaled=scaled,
@@ -117,7 +117,7 @@ class Architecture:
 
     def reader(self, task: Task) -> ReaderConfig:
         """The shape of an encoder and decoder for a task."""
-        translates = isinstance(task, Reading) and task.objective == "mt"
+        translates = isinstance(task, TextTask) and task.objective == "mt"
         if not isinstance(task, Transduction) and not translates:
             raise InputError("training.no_sequence_task")
         return ReaderConfig(
@@ -128,7 +128,7 @@ class Architecture:
             heads=self.heads or 1,
         )
 
-    def translator(self, task: Reading) -> TranslatorConfig:
+    def translator(self, task: TextTask) -> TranslatorConfig:
         """The shape of an encoder like the Transformers of other objectives, and a decoder like it, but causal."""
         usual = self.config(task)
         sentence, _ = task.text.longest

@@ -20,7 +20,7 @@ from glassformer.automata import AnyMachine, InfiniteMachine, formats
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.nn.config import check_flags
 from glassformer.training.batch import IGNORE_INDEX, Batch
-from glassformer.training.objectives import Reading
+from glassformer.training.objectives import TextTask
 from glassformer.training.transductions import Transduction
 
 LONGEST: Final = 2**20
@@ -205,7 +205,7 @@ class FlipFlopLanguage:
 
 
 WordTask: TypeAlias = StateTracking | FlipFlopLanguage
-Task: TypeAlias = WordTask | Transduction | Reading
+Task: TypeAlias = WordTask | Transduction | TextTask
 """Anything that can be learned: it has sizes (`vocab`, `outputs`, `context`), and gives batches."""
 
 
@@ -213,7 +213,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
     """A task as plain values."""
     if isinstance(task, FlipFlopLanguage):
         return {"flip_flop_language": asdict(task)}
-    if isinstance(task, Reading):
+    if isinstance(task, TextTask):
         return {"reading": task.to_json()}
     if isinstance(task, Transduction):
         return {"transduction": task.to_json()}

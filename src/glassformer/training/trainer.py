@@ -43,7 +43,7 @@ from glassformer.nn.scores import auxiliary_losses
 from glassformer.training.architecture import Architecture, with_new_names
 from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.evaluation import Evaluation, evaluate
-from glassformer.training.objectives import Reading
+from glassformer.training.objectives import TextTask
 from glassformer.training.tasks import StateTracking, Task, task_to_json
 
 FORMAT: Final = "glassformer run, version 1"
@@ -401,7 +401,7 @@ class _Run:
         documents = {"training.json": files.to_json({**self.described(), "result": trained.to_json()})}
         if isinstance(self.task, StateTracking):
             documents["machine.json"] = formats.dumps(self.task.machine, "json")
-        if isinstance(self.task, Reading):
+        if isinstance(self.task, TextTask):
             documents["tokenizer.json"] = self.task.text.tokeniser.to_str()
         files.save(self.folder / "model", self.model, documents)
 

@@ -18,7 +18,7 @@ from glassformer.errors import InputError
 from glassformer.progress import Progress, silent
 from glassformer.training import corpora
 from glassformer.training.architecture import Architecture, with_new_names
-from glassformer.training.objectives import Reading, text_of, tokeniser_of
+from glassformer.training.objectives import TextTask, text_of, tokeniser_of
 from glassformer.training.tasks import FlipFlopLanguage, StateTracking, Task, task_to_json
 from glassformer.training.trainer import Settings, train
 from glassformer.training.transductions import TRANSDUCTIONS, Transduction
@@ -77,8 +77,8 @@ def task_of(values: Mapping[str, Any]) -> Task:
     if len(kinds := [kind for kind in ("text", "sequence", "machine") if kind in rest]) > 1:
         raise InputError("trial.several_kinds", kinds=kinds)
     if "text" in rest:
-        reading: Reading = _made_of(reading_of, rest, "task")
-        return reading
+        task: TextTask = _made_of(text_task_of, rest, "task")
+        return task
     if "sequence" in rest:
         transduction: Transduction = _made_of(Transduction, rest, "task")
         return transduction
@@ -97,12 +97,12 @@ def task_of(values: Mapping[str, Any]) -> Task:
 
 
 @lru_cache(maxsize=4)
-def reading_of(text: str, objective: str, vocab: int = 1000, longest: int = 24) -> Reading:
-    """A text to be read; the same for the same values."""
+def text_task_of(text: str, objective: str, vocab: int = 1000, longest: int = 24) -> TextTask:
+    """A text and its objective; the same object for the same values."""
     if not isinstance(text, str):
         raise InputError("trial.text", value=text)
     corpus = corpora.load(text, parallel=objective == "mt")
-    return Reading(text_of(corpus, tokeniser_of(corpus, vocab), longest), objective)
+    return TextTask(text_of(corpus, tokeniser_of(corpus, vocab), longest), objective)
 
 
 def _made_of(kind: Any, values: Mapping[str, Any], part: str) -> Any:

@@ -26,7 +26,7 @@ from glassformer.instruments.similarity import ENOUGH
 from glassformer.nn import files
 from glassformer.progress import NamedProgress
 from glassformer.training import Architecture, Settings, cluster, corpora, train
-from glassformer.training.objectives import END, HELD_OUT, OBJECTIVES, SPECIAL, Reading, Text, text_of, tokeniser_of
+from glassformer.training.objectives import END, HELD_OUT, OBJECTIVES, SPECIAL, Text, TextTask, text_of, tokeniser_of
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def train_one(
         evaluate_every=scale.steps,
         evaluation_words=1024,
     )
-    reading, shown = Reading(text_for(scale), objective), 0
+    task, shown = TextTask(text_for(scale), objective), 0
 
     def progress(step: int, loss: float, accuracy: float | None) -> None:
         nonlocal shown
@@ -131,10 +131,10 @@ def train_one(
             shown = step
 
     run = folder / f"{objective}-{seed}"
-    trained = train(reading, architecture_of(scale), settings, run, resume=True, progress=progress)
+    trained = train(task, architecture_of(scale), settings, run, resume=True, progress=progress)
     if steps is not None:
         steps.put(scale.steps - shown)
-    return Training(trained.score.accuracy, guess(reading), trained.tokens_per_second)
+    return Training(trained.score.accuracy, guess(task), trained.tokens_per_second)
 
 
 def architecture_of(scale: Scale) -> Architecture:
@@ -142,12 +142,12 @@ def architecture_of(scale: Scale) -> Architecture:
     return Architecture(layers=scale.layers, width=scale.width, heads=scale.heads, norm_place=scale.norm_place)
 
 
-def guess(reading: Reading) -> float:
+def guess(task: TextTask) -> float:
     """The share of the most frequent token among those that may be asked for."""
-    answers = reading.text.translations if reading.objective == "mt" else reading.text.sentences
+    answers = task.text.translations if task.objective == "mt" else task.text.sentences
     assert answers
-    counts = sum(np.bincount(group.ravel(), minlength=reading.vocab) for group in answers.values())
-    asked = np.asarray(counts)[len(SPECIAL) if reading.objective == "mlm" else END :]
+    counts = sum(np.bincount(group.ravel(), minlength=task.vocab) for group in answers.values())
+    asked = np.asarray(counts)[len(SPECIAL) if task.objective == "mlm" else END :]
     return float(asked.max() / asked.sum())
 
 
