@@ -9,7 +9,7 @@ import torch
 
 from glassformer.errors import InputError
 from glassformer.nn import Config, Transformer, files
-from glassformer.nn.readers import parted
+from glassformer.nn.encoder_decoder import parted
 from glassformer.nn.translator import Translator, TranslatorConfig
 from glassformer.training import Architecture, Settings, corpora, train
 from glassformer.training.batch import IGNORE_INDEX

@@ -24,7 +24,7 @@ from glassformer.instruments.reader import Reader
 from glassformer.instruments.shortcut import Member
 from glassformer.interop import huggingface, weights
 from glassformer.nn import Transformer, files
-from glassformer.nn.translator import reader_of
+from glassformer.nn.translator import encoder_of
 from glassformer.opening.opened import Opened, Vocabulary
 from glassformer.training.evaluation import mistakes
 from glassformer.training.objectives import SPECIAL, encoded, tokeniser_from
@@ -62,7 +62,7 @@ def load(source: str | os.PathLike[str] | Built | nn.Module | Opened) -> Opened:
         return _of_the_hub(source)
     place = model_of(folder)
     model, documents = files.load(place)
-    reader_of(model, str(place))  # what is no Transformer is refused at once
+    encoder_of(model, str(place))  # what is no Transformer is refused at once
     opened = _of_text(model, documents, place) or _of_documents(lambda: model, documents, place)
     return replace(opened or Opened(str(place), lambda: model), documents=documents)
 
@@ -125,7 +125,7 @@ def _of_text(model: nn.Module, documents: Mapping[str, str], place: Path) -> Ope
     if TOKENISER not in documents:
         return None
     tokeniser = tokeniser_from(documents[TOKENISER], f"{place}/{TOKENISER}")
-    reads = reader_of(model, str(place))
+    reads = encoder_of(model, str(place))
     ending = -1 if reads.config.causal else None  # what predicts the next token is asked before the end
 
     def shown(token: int) -> str:
@@ -198,7 +198,7 @@ def _of_huggingface(open_model: Callable[[], Transformer], source: Path | str) -
 def _of_object(given: Any) -> Opened:
     """A model that is there already; its tokens have no names but their numbers."""
     model = given if isinstance(given, files.Model) else weights.of_transformers(given)
-    config = reader_of(model, type(given).__name__).config
+    config = encoder_of(model, type(given).__name__).config
     vocabulary = Vocabulary.of_names(map(str, range(config.vocab)))
     vocabulary = replace(vocabulary, outputs=tuple(map(str, range(config.outputs))))
     if model is not given:

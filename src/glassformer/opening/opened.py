@@ -24,7 +24,7 @@ from glassformer.messages import Message
 from glassformer.nn import Transformer
 from glassformer.nn.trace import nearest
 from glassformer.nn.transformer import Logits, Tokens
-from glassformer.nn.translator import reader_of
+from glassformer.nn.translator import encoder_of
 from glassformer.progress import Progress, silent
 from glassformer.training import corpora
 from glassformer.training.batch import IGNORE_INDEX, Batch
@@ -102,7 +102,7 @@ class Opened:
     @cached_property
     def model(self) -> Transformer:
         """The Transformer that reads: of a translator the encoder."""
-        return reader_of(self.whole, self.place)
+        return encoder_of(self.whole, self.place)
 
     @cached_property
     def reader(self) -> Reader:

@@ -11,8 +11,8 @@ import torch
 from glassformer.errors import InputError, whole_number
 from glassformer.nn import LSTM, Config, LSTMConfig, Transformer
 from glassformer.nn.config import NormPlace
+from glassformer.nn.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from glassformer.nn.files import Model
-from glassformer.nn.readers import EncoderDecoder, ReaderConfig
 from glassformer.nn.translator import Translator, TranslatorConfig
 from glassformer.training.objectives import END, TextTask
 from glassformer.training.tasks import Task
@@ -89,7 +89,7 @@ class Architecture:
             if self.kind == "lstm":
                 return LSTM(LSTMConfig(task.vocab, task.outputs, LSTM_EMBEDDING, self.width, self.layers))
             if self.kind == "rnn":
-                return EncoderDecoder(self.reader(task))
+                return EncoderDecoder(self.encoder_decoder(task))
             translates = isinstance(task, TextTask) and task.objective == "mt"
             made = Translator(self.translator(task)) if translates else Transformer(self.config(task))  # type: ignore[arg-type]
             if self.initialisation == "fan_in":
@@ -115,12 +115,12 @@ class Architecture:
             scaled=scaled,
         )
 
-    def reader(self, task: Task) -> ReaderConfig:
+    def encoder_decoder(self, task: Task) -> EncoderDecoderConfig:
         """The shape of an encoder and decoder for a task."""
         translates = isinstance(task, TextTask) and task.objective == "mt"
         if not isinstance(task, Transduction) and not translates:
             raise InputError("training.no_sequence_task")
-        return ReaderConfig(
+        return EncoderDecoderConfig(
             **self.sizes(task),
             **{name: getattr(self, name) for name in ("width", "window", "groups", *RECURRENT)},
             separator=task.separator if isinstance(task, Transduction) else END,

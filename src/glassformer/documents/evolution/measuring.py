@@ -18,7 +18,7 @@ from glassformer.instruments.identity import ABSENT, frequent, gather, informati
 from glassformer.instruments.layers import LayerVectors, Tokens, layers_of, seen
 from glassformer.instruments.similarity import Moments, Similarity
 from glassformer.nn import Transformer, files
-from glassformer.nn.translator import reader_of
+from glassformer.nn.translator import encoder_of
 from glassformer.progress import NamedProgress
 from glassformer.training.objectives import MASK, MASKED, OBJECTIVES, SPECIAL, Text
 
@@ -75,7 +75,7 @@ def distance(one: LayerVectors, other: LayerVectors, text: Text, count: int) -> 
 def encoder(folder: Path) -> Transformer:
     """The model of a run that reads the sentences."""
     model, _ = files.load(folder / "model")
-    return reader_of(model, str(folder))
+    return encoder_of(model, str(folder))
 
 
 def sentences(text: Text, seed: int = 0, size: int = 64) -> Iterator[Tokens]:

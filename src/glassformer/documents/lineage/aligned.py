@@ -1,4 +1,4 @@
-"""Where readers look while they answer: alignments of dates and of reversed letters, as the papers drew them."""
+"""Where encoder–decoders look while they answer: alignments of dates and of reversed letters, as papers drew them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glassformer.documents.lineage.family import LESSONS, READERS, Scale
 from glassformer.documents.lineage.results import RNN
 from glassformer.messages import Message
 from glassformer.nn import files
-from glassformer.nn.readers import EncoderDecoder
+from glassformer.nn.encoder_decoder import EncoderDecoder
 from glassformer.training.sweep import OnRows, results_of, sweep_of
 from glassformer.training.transductions import Transduction
 from glassformer.training.trial import task_of
@@ -21,7 +21,7 @@ SHOWN: Final = 3
 
 
 def draw_dates(folder: Path, steps: int, processes: int, on_rows: OnRows | None = None) -> str:
-    """Some dates, by a reader with additive attention before each step; its model is kept in the folder."""
+    """Some dates, by an encoder–decoder with additive attention before each step; its model is kept in the folder."""
     values = {
         "task": dict(LESSONS["dates"].task),
         "model": {"kind": "rnn", **READERS["additive, before the step"], "width": 56},
@@ -40,7 +40,7 @@ def draw_dates(folder: Path, steps: int, processes: int, on_rows: OnRows | None 
 def draw_reverse(scale: Scale, folder: Path) -> str:
     """The same source by every member that has learned to reverse, the mean of its heads."""
     shown = []
-    for name in scale.readers["reverse"]:
+    for name in scale.encoder_decoders["reverse"]:
         if READERS[name]["score"] != "none":
             run = scale.sweep(RNN, "reverse", name).ids[0]
             shown += alignments("reverse", folder / "reverse" / run / "model", [name])

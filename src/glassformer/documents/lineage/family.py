@@ -1,4 +1,4 @@
-"""The family side by side: every attention in a recurrent reader, and in the block of the one Transformer.
+"""The family side by side: every attention in a recurrent encoder–decoder, and in the block of the one Transformer.
 
 Each member learns to change sequences, with as many parameters and steps as the others, by several seeds.
 """
@@ -105,8 +105,8 @@ WORDS_BY_PLACE: Final = 256
 class Scale:
     """What is trained: which members on which tasks, with how many parameters, by how many seeds."""
 
-    readers: Mapping[str, Sequence[str]]
-    """For each task the members that learn it in a recurrent reader."""
+    encoder_decoders: Mapping[str, Sequence[str]]
+    """For each task the members that learn it in a recurrent encoder–decoder."""
     blocks: Sequence[str]
     """Members that learn to reverse in the block of a Transformer."""
     seeds: int = 3
@@ -114,7 +114,7 @@ class Scale:
 
     def cases(self) -> dict[tuple[str, str, str], Sweep]:
         """The trainings of each host, task and member."""
-        asked = [(RNN, task, name) for task, names in self.readers.items() for name in names]
+        asked = [(RNN, task, name) for task, names in self.encoder_decoders.items() for name in names]
         asked += [(BLOCK, IN_THE_BLOCK, name) for name in self.blocks]
         return {case: self.sweep(*case) for case in asked}
 
@@ -165,7 +165,7 @@ def widest(model: Values, lesson: Lesson, parameters: int) -> int:
 
 
 def family(scale: Scale, folder: Path, processes: int, on_rows: OnRows | None = None) -> Family:
-    """Train whatever is not done yet, and put the rows together; readers that reverse are kept."""
+    """Train whatever is not done yet, and put the rows together; encoder–decoders that reverse are kept."""
     cases = scale.cases()
     looked_at = {case: sweep for case, sweep in cases.items() if case[:2] == (RNN, "reverse")}
     others = {case: sweep for case, sweep in cases.items() if case not in looked_at}
@@ -186,7 +186,7 @@ def family(scale: Scale, folder: Path, processes: int, on_rows: OnRows | None = 
 
 
 def _by_distance(sweep: Sweep, folder: Path) -> list[float]:
-    """What readers that reverse have right of the longest sources, place by place: the median of all seeds."""
+    """What encoder–decoders that reverse have right of the longest sources, place by place: the median of all seeds."""
     task = task_of(LESSONS["reverse"].task)
     assert isinstance(task, Transduction)
     batch = task.drawn(np.random.default_rng(1), WORDS_BY_PLACE, task.length)

@@ -43,7 +43,7 @@ class Scale:
         return {"text": self.corpus, "objective": "mt", "vocab": self.vocab, "longest": self.longest}
 
     def sweep(self, score: str) -> Sweep:
-        """The training of one reader."""
+        """The training of one encoder–decoder."""
         values = {
             "task": self.task,
             "model": {"kind": "rnn", "score": score, "width": self.width},

@@ -54,7 +54,7 @@ def _heads(found: Family) -> Verdict | None:
 
 
 def _host(found: Family) -> Verdict | None:
-    """In the recurrent reader both look before the step, where additive attention was made for."""
+    """In the recurrent encoder–decoder both look before the step, where additive attention was made for."""
     rnn, block = found.of(RNN, "reverse"), found.of(BLOCK, IN_THE_BLOCK)
     rows = [rnn.get(f"{name}, before the step") for name in ("additive", "scaled dot")]
     rows += [block.get(name) for name in ("additive", "scaled dot")]
