@@ -17,8 +17,8 @@ from glassformer.automata.words import chosen_words, every_word
 from glassformer.errors import InputError
 from glassformer.instruments.circuits import wires_in_weights
 from glassformer.instruments.patching import Metric, logit_difference
-from glassformer.instruments.reader import Reader
 from glassformer.instruments.sites import Site, check, within
+from glassformer.instruments.text_model import TextModel
 from glassformer.instruments.wiring import Wire
 from glassformer.messages import Message
 from glassformer.nn import Transformer
@@ -85,7 +85,7 @@ class Opened:
     """The folder, or the kind of object, that it was opened from."""
     open_model: Callable[[], nn.Module] = field(repr=False)
     open_vocabulary: Callable[[], Vocabulary] | None = field(default=None, repr=False)
-    open_reader: Callable[[], Reader] | None = field(default=None, repr=False)
+    open_text_model: Callable[[], TextModel] | None = field(default=None, repr=False)
     task: WordTask | Transduction | None = None
     """What it was made for, if it reads words of a machine, or changes sequences."""
     is_built: bool = False
@@ -105,11 +105,11 @@ class Opened:
         return encoder_of(self.whole, self.place)
 
     @cached_property
-    def reader(self) -> Reader:
+    def text_model(self) -> TextModel:
         """The vectors of its layers, for sentences of a text, which it must have learned to read."""
-        if self.open_reader is None:
+        if self.open_text_model is None:
             raise InputError("opening.reads_no_text", place=self.place)
-        return self.open_reader()
+        return self.open_text_model()
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -15,8 +15,8 @@ from glassformer.errors import InputError
 from glassformer.instruments.change import ALL, Groups, by_frequency, by_place, change_moments
 from glassformer.instruments.identity import Sample, frequent, gather
 from glassformer.instruments.layers import Tokens, seen
-from glassformer.instruments.reader import Reader
 from glassformer.instruments.similarity import Moments, Similarity
+from glassformer.instruments.text_model import TextModel
 from glassformer.messages import Message
 from glassformer.opening.loading import load
 from glassformer.opening.opened import sentences_of
@@ -30,7 +30,7 @@ KINDS: Final = ("pwcca", "symmetric_pwcca", "svcca", "cca", "cka")
 GROUPED: Final = ("all", "frequency", "place")
 
 
-def sampled(model: Reader, text: str, count: int, tokens: int, each: int, progress: Progress = silent) -> Sample:
+def sampled(model: TextModel, text: str, count: int, tokens: int, each: int, progress: Progress = silent) -> Sample:
     """So many vectors of each of the most frequent tokens; the text is read twice."""
     chosen = frequent(model.counts(model.batches(sentences_of(text, count, progress))), tokens, each)
     again = model.batches(sentences_of(text, count, progress))
@@ -48,7 +48,7 @@ def similarities(moments: Mapping[str, Moments]) -> dict[str, dict[str, float]]:
 
 
 def grouped(
-    model: Reader, by: str, text: str, count: int, progress: Progress
+    model: TextModel, by: str, text: str, count: int, progress: Progress
 ) -> tuple[tuple[Message, ...], Groups | None]:
     """The names of groups of tokens, and what gives a token's group: by frequency, by place, or all together."""
     if by not in GROUPED:
@@ -62,7 +62,7 @@ def moments_between(
     folder: Path, other: Path, text: str, count: int, share: Share = (0, 1), progress: Progress = silent
 ) -> dict[str, Moments]:
     """Of each layer of a model and the same layer of another."""
-    one, two = load(folder).reader, load(other).reader
+    one, two = load(folder).text_model, load(other).text_model
     if one.tokeniser != two.tokeniser:
         raise InputError("opening.other_tokens", one=str(folder), other=str(other))
     depths = [len(each.layers.names) - 1 for each in (one, two)]
@@ -86,7 +86,7 @@ def moments_of_change(
     progress: Progress = silent,
 ) -> dict[tuple[int, int], Moments]:
     """Of each layer and the next, for each group of tokens."""
-    model = load(folder).reader
+    model = load(folder).text_model
     return change_moments(
         model.layers, own(model.batches(sentences_of(text, count, progress)), share), groups, group_of
     )

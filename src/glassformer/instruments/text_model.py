@@ -21,8 +21,8 @@ Encode: TypeAlias = Callable[[list[str], int], list[list[int]]]
 
 
 @dataclass(frozen=True)
-class Reader:
-    """A model and its tokens."""
+class TextModel:
+    """The layers of a model, and its tokeniser."""
 
     name: str
     layers: LayerVectors
