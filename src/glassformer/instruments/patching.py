@@ -19,8 +19,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.instruments.edges import Edge, Edges
 from glassformer.instruments.sites import Site, check, rows_at_once
-from glassformer.instruments.wiring import Wire, Wiring
 from glassformer.nn import Transformer
 from glassformer.nn.trace import Hook, HookPoint, refuse_if_too_large
 from glassformer.nn.transformer import Logits
@@ -253,10 +253,10 @@ def grid(sites: Sequence[Site], length: int) -> list[list[Place]]:
 
 @torch.no_grad()
 def path_patch(
-    model: Transformer, corrupted: Words, clean: Words, wires: Sequence[Wire], metric: Metric
+    model: Transformer, corrupted: Words, clean: Words, edges: Sequence[Edge], metric: Metric
 ) -> Float[Tensor, " word"]:
-    """The metric of corrupted runs in which these wires alone carry what their writers write in the clean run."""
-    return path_patches(model, corrupted, clean, [wires], metric)[0]
+    """The metric of corrupted runs in which these edges alone carry what their writers write in the clean run."""
+    return path_patches(model, corrupted, clean, [edges], metric)[0]
 
 
 @torch.no_grad()
@@ -264,18 +264,18 @@ def path_patches(
     model: Transformer,
     corrupted: Words,
     clean: Words,
-    cells: Sequence[Sequence[Wire]],
+    cells: Sequence[Sequence[Edge]],
     metric: Metric,
     progress: Progress = silent,
 ) -> Float[Tensor, "cell word"]:
-    """The same for many cells of wires, each alone; all of them go through the model together."""
+    """The same for many cells of edges, each alone; all of them go through the model together."""
     _refuse_unlike(corrupted, clean)
-    wiring, words = Wiring(model), len(clean)
-    at_once, terms = max(1, wiring.rows_at_once(clean.shape[1]) // words), wiring.terms(clean)
+    graph, words = Edges(model), len(clean)
+    at_once, terms = max(1, graph.rows_at_once(clean.shape[1]) // words), graph.terms(clean)
     measured: list[Tensor] = []
     for some in (cells[i : i + at_once] for i in range(0, len(cells), at_once)):
-        cut = torch.stack([wiring.cut(wires) for wires in some]).repeat_interleave(words, dim=0)
-        logits = wiring.run(_tiled(corrupted, len(some)), cut, terms.repeat(1, len(some), 1, 1))
+        cut = torch.stack([graph.cut(edges) for edges in some]).repeat_interleave(words, dim=0)
+        logits = graph.run(_tiled(corrupted, len(some)), cut, terms.repeat(1, len(some), 1, 1))
         measured += _measured(metric, logits.view(len(some), words, *logits.shape[1:]))
         progress(len(measured), len(cells))
     return torch.stack(measured) if measured else terms.new_zeros(0, words)

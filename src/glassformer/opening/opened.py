@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from glassformer.automata.words import chosen_words, every_word
 from glassformer.errors import InputError
-from glassformer.instruments.circuits import wires_in_weights
+from glassformer.instruments.circuits import edges_in_weights
+from glassformer.instruments.edges import Edge
 from glassformer.instruments.patching import Metric, logit_difference
 from glassformer.instruments.sites import Site, check, within
 from glassformer.instruments.text_model import TextModel
-from glassformer.instruments.wiring import Wire
 from glassformer.messages import Message
 from glassformer.nn import Transformer
 from glassformer.nn.trace import nearest
@@ -221,9 +221,9 @@ class Opened:
     # -- what instruments take -------------------------------------------------------------------------
 
     @property
-    def known_wires(self) -> list[Wire] | None:
-        """The wires in the weights of a built model, unless norms mix them: there the circuit is known."""
-        return wires_in_weights(self.model) if self.is_built and self.model.config.norm == "none" else None
+    def known_edges(self) -> list[Edge] | None:
+        """The edges in the weights of a built model, unless norms mix them: there the circuit is known."""
+        return edges_in_weights(self.model) if self.is_built and self.model.config.norm == "none" else None
 
     @torch.no_grad()
     def vectors(self, site: Site, batches: Iterable[Tokens]) -> Float[Tensor, "sample width"]:
