@@ -378,7 +378,7 @@ def test_the_command_line_exports_and_refuses(shell: Shell, tmp_path: Path, monk
     for arguments, words in {
         ("parity", "--to", "hf", "--out", "theirs"): "theirs exists and is not empty",
         ("parity", "--to", "keras", "--out", "x"): "one of hf, gpt2, transformer-lens, onnx; not to 'keras'",
-        ("parity", "--to", "hf", "--out", "x", "--patterns"): "only onnx needs to be told",
+        ("parity", "--to", "hf", "--out", "x", "--patterns"): "--patterns is for onnx",
         ("nothing", "--to", "hf", "--out", "x"): "there is no folder nothing",
     }.items():
         assert words in shell("export", *arguments, code=2)[1].replace("\n", " ")

@@ -126,7 +126,7 @@ def test_a_trial_whose_worker_is_gone_is_free_again(
     assert store.claim(sweep.ids[:1], "me") is None
     monkeypatch.setattr(store_module, "FREE_AFTER", -1.0)
     assert store.claim(sweep.ids[:1], "me") == claimed
-    assert not store.show_life(claimed[0], "dead")
+    assert not store.heartbeat(claimed[0], "dead")
     assert not store.finish(claimed[0], "dead", {})
     assert store.finish(claimed[0], "me", {})
 

@@ -49,7 +49,7 @@ def layers_of(model: Transformer) -> LayerVectors:
 
 
 def refuse_infinite(*vectors: Float[np.ndarray, "..."] | Float[Tensor, "..."]) -> None:
-    """Numbers made of vectors that are not finite would look like any others."""
+    """Raise if vectors are NaN or infinite."""
     for each in vectors:
         finite = each.isfinite() if isinstance(each, Tensor) else np.isfinite(each)
         if not finite.all():

@@ -310,8 +310,8 @@ def probability(answer: Int[Tensor, " word"], position: int = -1) -> Metric:
 def restored(
     patched: Float[Tensor, "*cell word"], corrupted: Float[Tensor, " word"], clean: Float[Tensor, " word"]
 ) -> Float[Tensor, "*cell"]:
-    """The part of the way from the corrupted to the clean run that patching goes: 0 nothing, 1 all of it."""
-    way: Tensor = (clean - corrupted).mean()
-    if not way.abs() > 1e-9:
+    """The part of the difference between corrupted and clean runs that patching restores: 0 nothing, 1 all of it."""
+    difference: Tensor = (clean - corrupted).mean()
+    if not difference.abs() > 1e-9:
         raise InputError("instruments.nothing_to_restore")
-    return (patched - corrupted).mean(-1) / way
+    return (patched - corrupted).mean(-1) / difference

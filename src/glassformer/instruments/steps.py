@@ -85,7 +85,7 @@ class MLPStep:
 
 @dataclass(frozen=True)
 class Step:
-    """All of it."""
+    """One forward pass at one position and layer, and what the model answers there."""
 
     tokens: list[str]
     position: int

@@ -98,7 +98,7 @@ class Architecture:
             return made
 
     def sizes(self, task: Task) -> dict[str, Any]:
-        """What a task asks of every model."""
+        """Vocabulary, outputs and context for a task, which every model needs."""
         return {"vocab": task.vocab, "outputs": task.outputs, "context": max(task.context, self.context or 0)}
 
     def config(self, task: Task) -> Config:

@@ -29,8 +29,8 @@ from glassformer.training.trainer import DivergedError
 from glassformer.training.trial import PARTS, check, identity, run_trial
 
 MOST_TRIALS: Final = 100_000
-SIGN_OF_LIFE: Final = 2.0
-"""Seconds between signs of life of a worker."""
+HEARTBEAT: Final = 2.0
+"""Seconds between the heartbeats of a worker."""
 OnRows: TypeAlias = Callable[[list[TrialRow]], None]
 """Is given now and then how the trials stand."""
 Key = TypeVar("Key")
@@ -118,13 +118,13 @@ class _AbandonedError(Exception):
 
 
 def do_trial(store: Store, worker: str, trial: str, settings: Mapping[str, Any], folder: Path | None) -> None:
-    """One trial, with signs of life."""
-    with _Life(store.path, trial, worker) as life:
+    """One trial, with heartbeats."""
+    with _Heartbeats(store.path, trial, worker) as beating:
 
         def note(step: int, of: int) -> None:
-            life.step = step
+            beating.step = step
             _stop_if_abandoned()
-            if life.lost.is_set():
+            if beating.lost.is_set():
                 raise _AbandonedError
 
         try:
@@ -153,7 +153,7 @@ def _stop_if_abandoned() -> None:
         raise KeyboardInterrupt
 
 
-class _Life(threading.Thread):
+class _Heartbeats(threading.Thread):
     """Shows that a trial is being worked on, however long its steps take, until the trial ends or is lost."""
 
     def __init__(self, path: Path, trial: str, worker: str) -> None:
@@ -163,12 +163,12 @@ class _Life(threading.Thread):
 
     def run(self) -> None:
         store = Store(self.path)
-        while not self.lost.is_set() and not self.ended.wait(SIGN_OF_LIFE):
-            if not store.show_life(self.trial, self.worker, self.step):
+        while not self.lost.is_set() and not self.ended.wait(HEARTBEAT):
+            if not store.heartbeat(self.trial, self.worker, self.step):
                 self.lost.set()
         store.close()
 
-    def __enter__(self) -> _Life:
+    def __enter__(self) -> _Heartbeats:
         self.start()
         return self
 
@@ -260,7 +260,7 @@ def run_on_ray(sweep: Sweep, store: Store, engine: str, on_rows: OnRows | None =
                     result, failed = ray.get(reference)
                     store.finish(running.pop(reference), worker, result, failed)
                 for trial in running.values():
-                    store.show_life(trial, worker)
+                    store.heartbeat(trial, worker)
                 if on_rows:
                     on_rows(store.rows(sweep.ids))
         finally:

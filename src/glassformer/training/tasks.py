@@ -163,8 +163,8 @@ class FlipFlopLanguage:
     """Flip-flop language modelling, FFL(p): predict the next token of w 0 i 1 i 0 r 0 …
 
     Instructions w (write), i (ignore) and r (read) each come with a bit; after r it is the bit last written. The first
-    instruction is w, the last r; the others are i with probability p, else w or r alike. All tokens are to be
-    predicted, but only the bits that are read can be; they alone count for accuracy.
+    instruction is w, the last r; the others are i with probability p, else w or r with equal probability. All tokens
+    are to be predicted, but only the bits that are read can be; they alone count for accuracy.
     """
 
     length: int = 512
