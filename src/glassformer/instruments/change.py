@@ -48,14 +48,17 @@ ALL: Final = (Message("instruments.all_tokens"),)
 def change(
     layers: LayerVectors, batches: Iterable[Tokens], names: tuple[Message, ...] = ALL, group_of: Groups | None = None
 ) -> list[Change]:
-    """The change from each layer to the next, for each of the named groups."""
+    """The change from each layer to the next, for each of the named groups of tokens.
+
+    `group_of` gives the group of each token in a batch, or −1 for none, as `by_frequency` and `by_place` make it.
+    """
     return changes(layers.names, names, change_moments(layers, batches, len(names), group_of))
 
 
 def change_moments(
     layers: LayerVectors, batches: Iterable[Tokens], count: int = 1, group_of: Groups | None = None
 ) -> dict[tuple[int, int], Moments]:
-    """What `changes` needs, for each step and group; that of several shards adds up."""
+    """What `changes` needs, for each step between layers and each of `count` groups; that of several shards adds up."""
     moments: dict[tuple[int, int], Moments] = {}
     for batch in seen(layers, batches):
         groups = np.zeros(len(batch.tokens), dtype=int) if group_of is None else group_of(batch)
@@ -140,7 +143,10 @@ class Influence:
 def influence(
     layers: LayerVectors, batches: Iterable[Tokens], others: Integer[np.ndarray, " token"], seed: int = 0
 ) -> list[Influence]:
-    """A random token of each sentence, neither first nor last, is replaced by one of the others, and dropped."""
+    """How far a random token of each sentence, neither first nor last, moves the others when replaced and when dropped.
+
+    `others` are the tokens that may take its place; sentences of fewer than four tokens are passed over.
+    """
     drawn_from = torch.from_numpy(others)
     generator = torch.Generator().manual_seed(seed)
     sums: Float[np.ndarray, "layer kind"] = np.zeros((len(layers.names), 4))

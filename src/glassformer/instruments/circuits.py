@@ -99,7 +99,12 @@ def find_circuit(
     known: list[Edge] | None = None,
     progress: Progress = silent,
 ) -> Circuit:
-    """The edges that change more answers than are tolerated: each cut alone, or (pruned) for good."""
+    """The edges that change more answers than are tolerated: each cut alone, or (pruned) for good.
+
+    `kind` is what is read over a cut edge: nothing (zero), the writer's mean over words (mean), or what it writes on
+    another word (resample). `tolerance` is the share of answers that may change; `asked` [word, pos] says where an
+    answer counts, everywhere if not given; `known` are edges to score the circuit against, as of `edges_in_weights`.
+    """
     changes: dict[Edge, float] = {}
     if pruned:
         edges = prune(model, tokens, kind, tolerance, seed, asked=asked, progress=progress)
@@ -190,9 +195,9 @@ def effects(
     asked: Asked | None = None,
     progress: Progress = silent,
 ) -> dict[Edge, float]:
-    """For each edge, or those among some, the part of the answers that change when it alone is cut; many at once.
+    """For each edge, the part of the answers that change when it alone is cut; many at once.
 
-    All answers count, or those asked for.
+    `among` are the edges to try, all if not given; `kind` and `asked` are those of `find_circuit`.
     """
     cutting = _Cutting(model, tokens, kind, seed, asked)
     edges, parts = cutting.graph.edges if among is None else among, list[float]()
@@ -216,7 +221,8 @@ def prune(
 ) -> list[Edge]:
     """The edges that are left when, from the logits down, each is cut for good unless too many answers change.
 
-    Where only those among some are in question, all others are cut to begin with.
+    `among` are the edges to try, all if not given; the others are cut to begin with. `kind`, `tolerance` and `asked`
+    are those of `find_circuit`.
     """
     cutting = _Cutting(model, tokens, kind, seed, asked)
     graph, kept = cutting.graph, list[Edge]()

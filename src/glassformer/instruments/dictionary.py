@@ -102,7 +102,10 @@ def train_dictionary(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Dictionary:
-    """Train a dictionary on vectors, by Adam with a rate that falls to 0."""
+    """Train a dictionary on vectors, by Adam with a learning rate that falls from `rate` to 0 as a cosine.
+
+    Each of `steps` sees `samples` of the vectors, drawn at random; `seed` is that of weights and samples.
+    """
     if vectors.ndim != 2 or vectors.shape[1] != config.width or not len(vectors):
         raise InputError("instruments.dictionary_vectors", width=config.width, given=str(list(vectors.shape)))
     if not vectors.is_floating_point():

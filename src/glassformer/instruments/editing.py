@@ -84,7 +84,11 @@ def edited(
     value: Float[Tensor, " width"],
     all_keys: Float[Tensor, "word unit"],
 ) -> Iterator[Transformer]:
-    """The model with one value changed, for as long as the context lasts."""
+    """The model whose MLP of a layer gives another value for one key, for as long as the context lasts.
+
+    `key` is what its hidden units hold (`keys`), `value` the output that it shall give (`values_for`), and `all_keys`
+    are those of many words, whose values move as little as possible.
+    """
     mlp = mlp_of(model, layer)
     _refuse_unlike(mlp.W_out, key, value, all_keys)
     before = mlp.W_out.detach().clone()

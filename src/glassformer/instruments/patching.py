@@ -58,7 +58,11 @@ def others(count: int, seed: int = 0) -> Int[Tensor, " word"]:
 
 @torch.no_grad()
 def ablate(model: Transformer, tokens: Words, sites: Sequence[Site], kind: str = "mean", seed: int = 0) -> Logits:
-    """The logits without what these sites hold. Means, and other words, are those of runs that lack nothing."""
+    """The logits without what these sites hold, all of them together.
+
+    `kind` is what takes its place: zero, the mean over words at each position (mean), or what was there on another word
+    (resample), both from runs in which nothing is ablated.
+    """
     _, held = _whole(model, tokens, sites)
     return torch.cat([*without(model, tokens, held, kind, seed)])
 
@@ -142,7 +146,10 @@ def ablations(
     asked: Sequence[Bool[Tensor, "_ _"]] | None = None,
     progress: Progress = silent,
 ) -> list[Ablated]:
-    """Every head and every MLP taken away in turn."""
+    """The share of answers that change without each head and each MLP in turn.
+
+    Each batch is ablated within itself, as `ablate` does; `asked` says for each one [word, pos] where an answer counts.
+    """
     parts, changed = outputs_of(model), dict[Site, float]()
     for number, site in enumerate(parts, start=1):
         changed[site] = changed_without(model, batches, site, kind, seed, asked)
@@ -177,7 +184,11 @@ def patch(
     metric: Metric,
     progress: Progress = silent,
 ) -> Float[Tensor, "cell word"]:
-    """The metric of corrupted runs in which the places of one cell hold what they hold in the clean run."""
+    """The metric of corrupted runs in which the places of one cell hold what they hold in the clean run.
+
+    Each of the `cells` is a set of places that are patched together, and gives one result. A `metric` makes of logits
+    [word, pos, output] one number for each word, as `logit_difference` does.
+    """
     _refuse_unlike(corrupted, clean)
     words, length = clean.shape[:2]
     sites = {check(model, place.site) for cell in cells for place in cell}
@@ -255,7 +266,10 @@ def grid(sites: Sequence[Site], length: int) -> list[list[Place]]:
 def path_patch(
     model: Transformer, corrupted: Words, clean: Words, edges: Sequence[Edge], metric: Metric
 ) -> Float[Tensor, " word"]:
-    """The metric of corrupted runs in which these edges alone carry what their writers write in the clean run."""
+    """The metric of corrupted runs in which these edges alone carry what their writers write in the clean run.
+
+    A `metric` makes of logits [word, pos, output] one number for each word.
+    """
     return path_patches(model, corrupted, clean, [edges], metric)[0]
 
 
@@ -268,7 +282,7 @@ def path_patches(
     metric: Metric,
     progress: Progress = silent,
 ) -> Float[Tensor, "cell word"]:
-    """The same for many cells of edges, each alone; all of them go through the model together."""
+    """The same for many cells: sets of edges that are patched together, one result each; they run side by side."""
     _refuse_unlike(corrupted, clean)
     graph, words = Edges(model), len(clean)
     at_once, terms = max(1, graph.rows_at_once(clean.shape[1]) // words), graph.terms(clean)

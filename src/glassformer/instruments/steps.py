@@ -110,7 +110,10 @@ def follow(
     position: int,
     temperature: float = 1.0,
 ) -> Step:
-    """One word (a batch of one), with the names of tokens and answers."""
+    """Follow one word (a batch of one) through a layer at a position; both may count from the end, as −1 does.
+
+    `names` are those of all tokens, `outputs` those of all answers; `temperature` divides the logits.
+    """
     length, layers = tokens.shape[1], len(model.config.blocks)
     if tokens.shape[0] != 1:
         raise InputError("instruments.one_word", words=tokens.shape[0])

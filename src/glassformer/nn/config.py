@@ -103,17 +103,27 @@ class Config(PlainConfig):
     width: int
     blocks: tuple[BlockShape, ...]
     causal: bool = True
+    """Whether each position attends only to itself and to those before it."""
     attention: AttentionKind = "softmax"
+    """softmax, or hardmax: all weight on the largest score, in equal shares where several are."""
     scaled: bool = True
+    """Whether dot products are divided by √head_width."""
     norm: NormKind = "none"
+    """none, layer (layer norm), or rms (RMS norm)."""
     norm_place: NormPlace = "pre"
+    """pre: x + f(norm(x)), as GPT-2; post: norm(x + f(x)), as BERT."""
     positions: Positions = "learned"
+    """none; added to the embedding: learned, sinusoidal, dyadic (angles 2πp/2^k), table (given); or in the scores:
+    rotary, alibi."""
     activation: Activation = "relu"
+    """relu, gelu (exact), gelu_tanh (GPT-2's), silu, or piecewise: the function `pieces`."""
     pieces: PiecewiseLinear | None = None
     skip: Skip = "residual"
+    """residual: x + f(x); highway: a gate mixes x and f(x); none: f(x) alone."""
     score: ScoreKind = "dot"
     """Which part of `nn.scores`; dot products are scaled if `scaled`."""
     window: Window = "global"
+    """global: all positions; local-m: those near the query; local-p: those near a place that the query predicts."""
     gated: bool = False
     """Whether the first hidden layer is activation(x·W_gate)·(x·W_in + b_in)."""
     parallel: bool = False

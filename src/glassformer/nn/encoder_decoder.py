@@ -49,7 +49,7 @@ class EncoderDecoderConfig(PlainConfig):
     place: str = "after"
     """Whether the decoder looks after its step (Luong) or before it, and steps with what it saw (Bahdanau)."""
     feeding: bool = False
-    """Whether what was read, joined with the state, is an input of the next step (Luong)."""
+    """Input feeding (Luong): whether what was read, joined with the state, is an input of the next step."""
     intra: bool = False
     """Whether the decoder also looks at its own earlier states (Paulus)."""
 

@@ -30,7 +30,10 @@ class Evaluation:
 
 
 def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Evaluation:
-    """The score on fresh words, or sentences that were held out; a model with a scratchpad writes it itself."""
+    """The score on so many `words` drawn with a seed of their own, or sentences that were held out.
+
+    A model with a scratchpad writes it itself.
+    """
     if isinstance(task, TextTask):
         task = task.held_out()
     at_once = AT_ONCE[type(task)]

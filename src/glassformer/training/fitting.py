@@ -27,8 +27,11 @@ class Recipe:
     """What is trained, and for how long."""
 
     d: int
+    """Numbers in a column."""
     n: int
+    """Columns in a sequence."""
     width: int
+    """Of the residual stream."""
     blocks: tuple[BlockShape, ...]
     norm: NormKind = "none"
     norm_place: NormPlace = "pre"
@@ -112,7 +115,10 @@ def fit_function(
     look_at: Sequence[int] = (),
     progress: Progress = silent,
 ) -> Fit:
-    """Train on fresh random sequences; the error is looked at after these steps, and after the last."""
+    """Train a model to give f, a function of arrays [batch, d, n], on fresh random sequences from [0, 1]ᵈˣⁿ.
+
+    The error is measured after the steps `look_at`, and after the last.
+    """
     torch.manual_seed(recipe.seed)
     rng = np.random.default_rng(recipe.seed)
     fitted = Fit(Regression(recipe))

@@ -49,7 +49,7 @@ class Sweep:
 
 
 def read_sweep(path: Path) -> Sweep:
-    """The trials that a file asks for."""
+    """The trials that a TOML file asks for, each checked before any is run."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -185,7 +185,11 @@ def worker_name() -> str:
 def run_here(
     sweep: Sweep, store: Store, processes: int, folder: Path | None = None, on_rows: OnRows | None = None
 ) -> None:
-    """All trials that are left, in processes on this machine."""
+    """All trials that are left, in so many `processes` on this machine.
+
+    Each run is kept in a folder of its own within `folder`, if there is one; `on_rows` is given how all trials stand,
+    twice a second.
+    """
     left = sum(row.status not in ("done", "failed") for row in store.rows(sweep.ids))
     process = cluster.processes().Process
     workers = [process(target=work, args=(store.path, sweep.ids, folder)) for _ in range(min(processes, left))]
@@ -244,7 +248,11 @@ def _wait(workers: Sequence[Any], seconds: float) -> None:
 
 
 def run_on_ray(sweep: Sweep, store: Store, engine: str, on_rows: OnRows | None = None) -> None:
-    """All trials that are left, as tasks of a Ray cluster; this process alone writes to the store."""
+    """All trials that are left, as tasks of a Ray cluster; this process alone writes to the store.
+
+    `engine` is "ray" for a cluster started here, or the "ray://address" of one; `on_rows` is given how all trials
+    stand, once a second.
+    """
     with cluster.connected(engine) as ray:
         remote = ray.remote(num_cpus=1, max_retries=10)(outcome_of)
         worker = worker_name()

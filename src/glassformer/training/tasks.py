@@ -50,9 +50,10 @@ def _top(name: str, letters: tuple[str, ...]) -> str:
 class StateTracking:
     """State tracking: the state of a machine, or something about it, after every letter.
 
-    `predict` is one of QUESTIONS. `letters` are the probabilities of the letters (uniform if not given). An answer is
-    revealed with probability `reveal`; accuracy counts all of them. With a `scratchpad` the states stand in the word,
-    each after its letter, and the model writes them itself when it is tested.
+    `predict` is what is asked after each letter: state, output, start, boundary, first or top (QUESTIONS). `letters`
+    are the probabilities of the letters (uniform if not given). An answer is revealed with probability `reveal`;
+    accuracy counts all of them. With a `scratchpad` the states stand in the word, each after its letter, and the model
+    writes them itself when it is tested.
     """
 
     machine: AnyMachine

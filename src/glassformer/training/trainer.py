@@ -67,16 +67,22 @@ class Settings:
 
     steps: int = 1000
     batch: int = 64
+    """Words, or sentences, in a step."""
     learning_rate: float = 1e-3
     warmup: int = 50
+    """Steps over which the learning rate rises to its full value."""
     weight_decay: float = 1e-4
     clip: float = 1.0
+    """The largest norm of the gradient; a longer one is shortened to it."""
     seed: int = 0
     shifted: bool = False
     """Whether the words of a step begin at a random position of a longer context (by default twice as long)."""
     evaluate_every: int = 200
+    """Steps from one evaluation to the next; the last step is always evaluated."""
     evaluation_words: int = 256
+    """Fresh words in an evaluation."""
     checkpoint_seconds: float = 30.0
+    """Seconds from one checkpoint to the next, where the run has a folder."""
     threads: int = 1
     """How many threads compute; sums are rounded in another order with another number of them."""
 
