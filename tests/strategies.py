@@ -24,8 +24,8 @@ def machines(
 
 
 @st.composite
-def machines_in_parts(draw: st.DrawFn) -> Machine:
-    """A machine of two or three parts, each letter turning a part, mapping it into itself, or leading to a later part.
+def machines_in_parts(draw: st.DrawFn, back: bool = False) -> Machine:
+    """A machine of two or three parts: each letter turns a part, maps it into itself or leads to a later part, or back.
 
     Such machines have cascades with several components on a level, and with coordinates that are known for a time.
     """
@@ -40,8 +40,8 @@ def machines_in_parts(draw: st.DrawFn) -> Machine:
     for _ in range(draw(st.integers(2, 3))):
         row = list[int]()
         for i, part in enumerate(parts):
-            later = [into(each, len(part)) for each in parts[i + 1 :]]
-            row += draw(st.one_of(st.permutations(part), into(part, len(part)), *later))
+            others = [into(each, len(part)) for each in (parts if back else parts[i + 1 :])]
+            row += draw(st.one_of(st.permutations(part), into(part, len(part)), *others))
         delta.append(row)
     states = tuple(f"q{i}" for i in range(ends[-1]))
     return Machine(states, tuple("abc"[: len(delta)]), np.array(delta))

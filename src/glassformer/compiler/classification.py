@@ -46,7 +46,7 @@ class Classification:
 
     None where a construction that promises a constant depth has none for this machine, or a limit was passed.
     """
-    layers: dict[str, int | None]
+    layers: dict[str, int]
     """Layers of each construction for words of this length."""
     notes: list[Message]
     """What is not known, and why."""
@@ -141,10 +141,10 @@ def classify(
     return Classification(machine, judged, length, hardness, elements, plain, cascade, depth, layers, notes)
 
 
-def _layers(analysis: Analysis, length: int) -> tuple[dict[str, int | None], dict[str, int | None]]:
+def _layers(analysis: Analysis, length: int) -> tuple[dict[str, int | None], dict[str, int]]:
     """How many layers each construction takes: for words of the length that it promises, and for words of this one."""
     promised: dict[str, int | None] = {}
-    layers: dict[str, int | None] = {}
+    layers: dict[str, int] = {}
     for construction in CONSTRUCTIONS:
         try:
             plan = construction.plan(analysis)
@@ -152,7 +152,7 @@ def _layers(analysis: Analysis, length: int) -> tuple[dict[str, int | None], dic
             promised[construction.name] = None
             continue
         if plan is not None:
-            grows = construction.promises == "logarithmic"
-            promised[construction.name] = construction.layers(plan, length if grows else None)
             layers[construction.name] = construction.layers(plan, length)
+            broken = construction.promises == "constant" and construction.grows(plan)
+            promised[construction.name] = None if broken else layers[construction.name]
     return promised, layers

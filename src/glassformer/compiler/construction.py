@@ -1,7 +1,7 @@
 """What a construction is: it plans, counts its layers, and lowers its plan to a program.
 
     plan     what it knows of a machine, before any length; None if it is not for this machine. No torch.
-    layers   of a plan, for words of a length, or for words of any length
+    layers   of a plan, for words of a length, and whether longer words take more
     lower    the plan as a program over registers, exact for words of a length or longer
 
 `constructions/__init__.py` lists them all; `compile`, `classify`, the command line and the page ask that list.
@@ -41,8 +41,12 @@ class Construction(ABC, Generic[Plan]):
         """
 
     @abstractmethod
-    def layers(self, plan: Plan, length: int | None = None) -> int | None:
-        """Attention layers for words of this length; without a length for any words, or None if they grow with it."""
+    def layers(self, plan: Plan, length: int) -> int:
+        """Attention layers for words of this length."""
+
+    def grows(self, plan: Plan) -> bool:
+        """Whether longer words take more layers."""
+        return False
 
     @abstractmethod
     def lower(self, plan: Plan, length: int) -> Program:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -27,8 +26,8 @@ AUTO: Final = "auto"
 SEARCHED: Final = Limits(images=2_000, rows=20_000, seconds=math.inf)
 """How far `auto` looks for a cascade; larger ones are too large to build. No clock decides: a machine has one model."""
 
-Planned: TypeAlias = tuple[Construction[Any], Any, int]
-"""A construction, its plan, and how many layers that takes."""
+Planned: TypeAlias = tuple[Construction[Any], Any]
+"""A construction, and its plan for a machine."""
 
 
 def compile(
@@ -36,15 +35,18 @@ def compile(
 ) -> Built:
     """A transformer that follows the machine (or the one a spec names) exactly, on words of up to `length` letters.
 
-    Of all constructions that know the machine, `auto` takes the shallowest that is exact in this number format. The
-    certificate states how long it really is exact, which may be longer: doubling covers 2, 4, 8, … letters.
+    `length` counts letters, without the start token; `method` is `auto` or the name of a construction (`log`,
+    `cascade`, `gridworld`, `dyck`); `dtype` is float32, float64, float16 or bfloat16. Of all constructions that know
+    the machine, `auto` takes the shallowest that is exact in this number format. The certificate states how long it
+    really is exact, which may be longer: doubling covers 2, 4, 8, … letters.
     """
     machine, length = _checked(machine, length, method, dtype)
-    plans, refused = _plans(machine, length, method)
-    for construction, plan, _ in plans:
+    plans, refused = _plans(machine, method)
+    layers = {construction.name: construction.layers(plan, length) for construction, plan in plans}
+    for construction, plan in sorted(plans, key=lambda planned: layers[planned[0].name]):
         try:
             program = construction.lower(plan, length)
-            held = _margins_that_hold(program, machine, length, construction, dtype)
+            held = _margins_that_hold(program, dtype)
         except InputError as error:
             if method != AUTO:
                 raise
@@ -52,7 +54,7 @@ def compile(
             continue
         model = program.assemble(torch_dtype(dtype))
         certificate = Certificate.of(program, model, construction.name, dtype, held)
-        return Built(model, _with_reasons(certificate, plans, refused), machine)
+        return Built(model, replace(certificate, why=_why(certificate, layers, refused)), machine)
     raise InputError(Message("compiler.reasons", reasons=refused))
 
 
@@ -75,68 +77,47 @@ def refuse_unknown_method(method: str) -> None:
         raise InputError("compiler.method", methods=(AUTO, *BY_NAME), method=method)
 
 
-def _plans(machine: AnyMachine, length: int, method: str) -> tuple[list[Planned], list[Message]]:
-    """The plans of all constructions that know the machine, or of the one that is named, the shallowest first."""
+def _plans(machine: AnyMachine, method: str) -> tuple[list[Planned], list[Message]]:
+    """The plans of all constructions that know the machine, or of the one that is named; and why others were not made.
+
+    A construction that is named looks as far as it must.
+    """
     if method != AUTO:
         construction = BY_NAME[method]
         plan = construction.plan(Analysis(machine))
         if plan is None:
             raise InputError("compiler.not_for_this_machine", method=method, theorem=construction.theorem)
-        return [(construction, plan, 0)], []
+        return [(construction, plan)], []
+    plans: list[Planned] = []
     refused: list[Message] = []
-    plans = list(_all_plans(Analysis(machine, Watch(SEARCHED)), length, refused))
-    return sorted(plans, key=lambda planned: planned[2]), refused
-
-
-def _all_plans(analysis: Analysis, length: int, refused: list[Message]) -> Iterator[Planned]:
+    analysis = Analysis(machine, Watch(SEARCHED))
     for construction in CONSTRUCTIONS:
         try:
             plan = construction.plan(analysis)
         except TooLargeError as error:
             refused.append(Message("compiler.not_tried", method=construction.name, why=error.message))
-            continue
-        except InfiniteError:  # it is for machines with finitely many states alone
-            continue
-        if plan is not None:
-            layers = construction.layers(plan, length)
-            assert layers is not None  # words of one length take a number of layers
-            yield construction, plan, layers
+        except InfiniteError:
+            pass  # it is for machines with finitely many states alone
+        else:
+            plans += [(construction, plan)] if plan is not None else []
+    return plans, refused
 
 
-def _margins_that_hold(
-    program: Program, machine: AnyMachine, length: int, construction: Construction[Any], dtype: str
-) -> Margins:
-    """The margins in a number format; if they do not hold, the error names a format or a method that would do."""
+def _margins_that_hold(program: Program, dtype: str) -> Margins:
+    """The margins in a number format; if they do not hold, the error names a format in which they do."""
     checked = margins(program, PRECISIONS[dtype])
-    failures = checked.failures()
-    if not failures:
-        return checked
-    enough = [name for name, precision in PRECISIONS.items() if not margins(program, precision).failures()]
-    doubling = CONSTRUCTIONS[0]
-    log = construction is not doubling and _would_hold(doubling, machine, length, dtype)
-    advice = {
-        (True, True): Message("compiler.use_dtype_or_log", dtypes=enough),
-        (True, False): Message("compiler.use_dtype", dtypes=enough),
-        (False, True): Message("compiler.use_log"),
-        (False, False): Message("compiler.no_dtype"),
-    }[bool(enough), log]
-    raise InputError("compiler.not_exact", dtype=dtype, failures=failures, advice=advice)
+    if failures := checked.failures():
+        enough = [name for name, precision in PRECISIONS.items() if not margins(program, precision).failures()]
+        advice = Message("compiler.use_dtype", dtypes=enough) if enough else Message("compiler.no_dtype")
+        raise InputError("compiler.not_exact", dtype=dtype, failures=failures, advice=advice)
+    return checked
 
 
-def _would_hold(construction: Construction[Any], machine: AnyMachine, length: int, dtype: str) -> bool:
-    try:
-        program = construction.lower(construction.plan(Analysis(machine)), length)
-    except InputError:
-        return False
-    return not margins(program, PRECISIONS[dtype]).failures()
-
-
-def _with_reasons(certificate: Certificate, plans: list[Planned], refused: list[Message]) -> Certificate:
+def _why(chosen: Certificate, layers: dict[str, int], refused: list[Message]) -> Message:
     """Why it is this construction and no other."""
-    layers = {construction.name: layers for construction, _, layers in plans}
-    others = [
-        Message("compiler.would_take", method=name, layers=other)
-        for name, other in layers.items()
-        if other >= layers[certificate.method] and name != certificate.method
+    deeper = [
+        Message("compiler.would_take", method=name, layers=count)
+        for name, count in layers.items()
+        if name != chosen.method and count >= layers[chosen.method]
     ]
-    return replace(certificate, why=Message("compiler.reasons", reasons=[certificate.why, *others, *refused]))
+    return Message("compiler.reasons", reasons=[chosen.why, *deeper, *refused])

@@ -26,7 +26,7 @@ by_doubling = partial(compile, method="log")
 def assert_within_bounds(built: Built) -> None:
     n, t = len(built.machine.states), built.certificate.exact_length
     bits = math.ceil(math.log2(t + 1))
-    assert built.certificate.layers == max(1, math.ceil(math.log2(window(finite(built.machine), t) or 1))) <= bits
+    assert built.certificate.layers == max(1, math.ceil(math.log2(max(1, window(finite(built.machine), t))))) <= bits
     assert built.certificate.heads <= 1
     assert built.certificate.width <= 2 * n + 4 * bits + 8
     assert built.certificate.mlp <= 4 * n * n + 4 * n

@@ -13,7 +13,7 @@ from glassformer.automata.infinite import Brackets
 from glassformer.automata.words import chosen_words
 from glassformer.compiler.built import Built
 from glassformer.compiler.classification import classify
-from glassformer.compiler.constructions.stack.stack import stack_of
+from glassformer.compiler.constructions.dyck.nesting import stack_of
 from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
 from glassformer.errors import InputError

@@ -31,7 +31,7 @@ class Brackets(InfiniteMachine):
 
     def __post_init__(self) -> None:
         if not 1 <= self.pairs <= MOST_PAIRS:
-            raise InputError("stack.pairs", most=MOST_PAIRS, pairs=self.pairs)
+            raise InputError("infinite.pairs", most=MOST_PAIRS, pairs=self.pairs)
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -43,7 +43,7 @@ class Brackets(InfiniteMachine):
     @property
     def why(self) -> Message:
         """All the brackets that are open must be remembered."""
-        return Message("stack.why")
+        return Message("infinite.brackets_why")
 
     def run(self, word: Word) -> Indices:
         """Push what opens, pop what closes; what is popped must be of the same kind, and there."""

@@ -19,7 +19,7 @@ from glassformer.operations.attention import FlatSum, LatestMatch
 from glassformer.operations.positions import Positions
 from glassformer.operations.stream import Stream
 from oracle import ROWS, machine_of
-from strategies import machines
+from strategies import machines, machines_in_parts
 
 SOLVABLE = [spec for spec in SPECIMENS if decompose(machine(spec)).solvable]
 
@@ -45,6 +45,14 @@ def test_random_solvable_machines_are_exact(made: Machine, length: int) -> None:
     assume(decompose(made).solvable)
     built = compile(made, length, "cascade")
     report = verify(built, words=6)
+    assert report.wrong == 0, report.first_mistake
+
+
+@settings(max_examples=60)
+@given(machines_in_parts(back=True))
+@pytest.mark.usefixtures("types_unchecked")
+def test_machines_with_several_components_on_a_level_are_exact(made: Machine) -> None:
+    report = verify(compile(made, 6, "cascade"), words=800)  # all words, as they have up to three letters
     assert report.wrong == 0, report.first_mistake
 
 
@@ -112,7 +120,7 @@ def test_auto_takes_the_shallowest_that_is_exact() -> None:
 
 
 def test_a_length_that_a_format_cannot_sum_is_refused_with_one_that_can() -> None:
-    with pytest.raises(InputError, match=r"prefix sums may be off by .*; use dtype float64, or method log"):
+    with pytest.raises(InputError, match=r"prefix sums may be off by .*; use dtype float64, or another method"):
         compile("cyclic(7)", 4096, "cascade")
 
 
@@ -130,6 +138,12 @@ def test_a_model_too_large_is_refused_with_its_size(spec: str, length: int, meth
         compile(spec, length, method)
 
 
+def test_a_reset_counts_in_one_component_though_it_changes_nothing_if_another_has_reset_before() -> None:
+    delta = [[3, 3, 0, 0, 2, 2], [1, 0, 3, 2, 3, 3], [0, 1, 3, 3, 5, 5], [0, 1, 0, 0, 4, 5]]
+    built = compile(Machine(tuple("012345"), tuple("abcd"), np.array(delta), start=5), 6, "cascade")
+    assert verify(built, words=4096).wrong == 0  # all words of 6 letters
+
+
 @pytest.mark.parametrize("method", ["auto", "log", "cascade"])
 @pytest.mark.parametrize("letters", [1, 2])
 def test_a_machine_of_one_state_is_built_too(method: str, letters: int) -> None:
@@ -141,7 +155,7 @@ def test_a_machine_of_one_state_is_built_too(method: str, letters: int) -> None:
 
 def test_a_refusal_tells_the_reason_of_the_method_that_was_asked_for() -> None:
     counter = Machine(tuple(map(str, range(300))), ("0", "+"), np.stack([np.arange(300), np.roll(np.arange(300), -1)]))
-    with pytest.raises(InputError, match=r"float16 would not be exact: .*; use dtype float32 or float64$"):
+    with pytest.raises(InputError, match=r"float16 would not be exact: .*; use dtype float32 or float64, or another"):
         compile(counter, 100, "cascade", "float16")
 
 

@@ -30,11 +30,13 @@ class ByCascade(Construction[CascadePlan]):
         """The levels as they are met from the start."""
         return plan_levels(analysis.machine, analysis.cascade)
 
-    def layers(self, plan: CascadePlan, length: int | None = None) -> int | None:
+    def layers(self, plan: CascadePlan, length: int) -> int:
         """Those of each level."""
-        if length is None:
-            return plan.layers(1) if plan.solvable else None
         return plan.layers(length)
+
+    def grows(self, plan: CascadePlan) -> bool:
+        """Only groups that are not solvable take more for longer words."""
+        return not plan.solvable
 
     def lower(self, plan: CascadePlan, length: int) -> Program:
         """Level by level."""

@@ -349,6 +349,8 @@ def _stands_in(level: LevelPlan, one: int, other: int) -> bool:
         return False
     if asked is None and case.leads[0] != instead_of.leads[0]:
         return False
+    if len(level.groups) > 1 and level.reset(case) != level.reset(instead_of):
+        return False  # components share one memory: without a reset it may hold the tile of another component
     for i, group in level.groups.items():
         for tile in {tile for s in instead_of.situations for tile in level.reachable[i, s.before]}:
             if tile >= group.degree:  # it is the start's, which is in another component

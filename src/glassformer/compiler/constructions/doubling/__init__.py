@@ -25,10 +25,13 @@ class Doubling(Construction[Machine]):
         """Every machine will do."""
         return analysis.machine
 
-    def layers(self, plan: Machine, length: int | None = None) -> int | None:
+    def layers(self, plan: Machine, length: int) -> int:
         """One for each doubling of the window, and one for a single letter."""
-        letters = window(plan, length)
-        return None if letters is None else max(1, doublings(letters))
+        return max(1, doublings(window(plan, length)))
+
+    def grows(self, plan: Machine) -> bool:
+        """Unless the last few letters tell the state: of n states, the last n − 1 do then."""
+        return window(plan, len(plan.states)) == len(plan.states)
 
     def lower(self, plan: Machine, length: int) -> Program:
         """Look twice as far back in every layer, and compose."""

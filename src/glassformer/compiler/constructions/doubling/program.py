@@ -3,10 +3,10 @@
 Below layer l the stream at position t holds the map of the last 2^l letters: where they lead from each point.
 One head looks 2^l back and fetches the map of the 2^l letters before; the MLP composes the two. The start token
 holds the identity, and everything before the start is the start token, so after ⌈log₂ T⌉ layers every position
-knows the map of its whole prefix: also of words of 2^⌈log₂ T⌉ letters, for which the model therefore is. A machine that
-forgets all but the last k letters needs no longer window than k, for words of any length: the last layer fetches a
-shorter map, kept from an earlier one, if that is enough, so that it fetches nothing for nothing. Where all letters do
-the same, the window is empty, and positions know the state.
+knows the map of its whole prefix; the same model is exact for words of up to 2^⌈log₂ T⌉ letters. If the last k letters
+tell the state (a definite machine), ⌈log₂ k⌉ layers do, for words of any length; the last layer then fetches only the
+part of the window that is still missing, from a map that an earlier one kept. Where all letters do the same, the window
+is empty, and positions know the state.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def parameters_at_least(points: int, length: int, layers: int) -> int:
 
 def log_depth(machine: Machine, length: int) -> Program:
     """The program for words of up to `length` letters, or more. The last token is the start token."""
-    letters = window(machine, length) or 0
+    letters = window(machine, length)
     if not letters:
         return by_position(machine, length)
     points = fewest_points(machine)
     n = points.moves.shape[1]
     distances = [2**layer for layer in range(doublings(letters))]
     length = max(length, 2 ** len(distances))
-    letters = window(machine, length) or 0
+    letters = window(machine, length)
     refuse_if_too_large(parameters_at_least(n, length, len(distances)))
 
     stream = Stream()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 from jaxtyping import Bool
 
@@ -15,13 +13,12 @@ def doublings(letters: int) -> int:
     return (letters - 1).bit_length() if letters else 0
 
 
-def window(machine: Machine, length: int | None = None) -> int | None:
+def window(machine: Machine, length: int) -> int:
     """How many of the last letters tell the state of a word: all of them, or fewer if the machine forgets the others.
 
     It forgets them if, of any two states that can be reached, words of some length make one (a definite machine). Two
     states are still apart after k + 1 letters if some letter leads them to two that are so after k. Where all letters
-    do the same, none is needed: the length of the word tells the state. Of words of any length (None) all letters may
-    be needed, which is None again.
+    do the same, none is needed: the length of the word tells the state.
     """
     delta = machine.trim().delta
     if (delta == delta[0]).all():
@@ -29,7 +26,7 @@ def window(machine: Machine, length: int | None = None) -> int | None:
     if not all(_ends_in_one(letter) for letter in delta):
         return length  # most machines, at once
     apart: Bool[np.ndarray, "state state"] = ~np.eye(delta.shape[1], dtype=bool)
-    for letters in itertools.count() if length is None else range(length):
+    for letters in range(length):
         if not apart.any():
             return max(1, letters)
         still = np.any([apart[np.ix_(letter, letter)] for letter in delta], axis=0)

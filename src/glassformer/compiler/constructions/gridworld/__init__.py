@@ -24,7 +24,7 @@ class Gridworld(Construction[Walk]):
         """The machine as a walk."""
         return walk_of(analysis.machine)
 
-    def layers(self, plan: Walk, length: int | None = None) -> int | None:
+    def layers(self, plan: Walk, length: int) -> int:
         """The sum of all steps, and what the walls made of it."""
         return 1 if plan.one_way else 2
 

@@ -10,8 +10,8 @@ open another one at this level it must have been. Where there is no partner, the
 After an error nothing above need be right, because an error is for ever.
 
 A level is a number in binary, as columns of ±1: the product of two that are equal is 2 more than if a bit differs, and
-its width grows with log T. Brackets of one kind are told by whether the sum is below, at or above 0; that takes neither
-layer 2 nor positions.
+its width grows with log T. Of brackets of one kind it is enough whether the sum is below, at or above 0; that takes
+neither layer 2 nor positions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Float
 
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
-from glassformer.compiler.constructions.stack.stack import Nesting, Stack
+from glassformer.compiler.constructions.dyck.nesting import Nesting, Stack
 from glassformer.compiler.program import Answers, Program
 from glassformer.messages import Message
 from glassformer.operations.attention import AnyMatch, FlatSum, LatestMatch
@@ -39,40 +39,45 @@ LEAST: Final = 4
 def brackets_program(plan: Nesting, length: int) -> Program:
     """The program for words of up to `length` letters, or more. The last token is the start token."""
     if isinstance(plan, Stack):
-        return _WholeStack(plan, length).program()
-    return _AnyDepth(plan, max(length, LEAST)).program()
+        return _BoundedDepth(plan, length).program()
+    return _UnboundedDepth(plan, max(length, LEAST)).program()
 
 
-class _AnyDepth:
+class _UnboundedDepth:
     """The parts of the program that tells whether all are closed, some are open, or something was wrong."""
 
-    about: ClassVar = Message("stack.answer")
-    grows: ClassVar = {"width": Message("stack.width"), "mlp": Message("stack.mlp")}
+    about: ClassVar = Message("dyck.answer")
 
     def __init__(self, plan: Nesting, length: int, answers: int = 3, deepest: int | None = None) -> None:
-        """A level beyond the deepest need not be told from others."""
+        """`answers`: how many outputs; `deepest`: levels from here on are alike, None if all are distinguished."""
         self.plan, self.deepest = plan, deepest or length
         self.most = float(length + len(plan.begun) + 1)  # no depth or level is larger
         self.counts = plan.pairs > 1 or deepest is not None  # else it is enough whether any are open
         stream = self.stream = Stream()
-        self.step = stream.register("step", 1, Message("stack.step"), low=-1.0)
-        self.sum = stream.register("sum", 1, Message("stack.sum"), low=-float(length), high=float(length))
+        self.step = stream.register("step", 1, Message("dyck.step"), low=-1.0)
+        self.sum = stream.register("sum", 1, Message("dyck.sum"), low=-float(length), high=float(length))
         if plan.pairs > 1:
-            self.opens = stream.register("opens", plan.pairs, Message("stack.opens"))
-            self.closes = stream.register("closes", plan.pairs, Message("stack.closes"))
-            self.level = stream.register("level", self.deepest.bit_length(), Message("stack.level"), low=-1.0)
+            self.opens = stream.register("opens", plan.pairs, Message("dyck.opens"))
+            self.closes = stream.register("closes", plan.pairs, Message("dyck.closes"))
+            self.level = stream.register("level", self.deepest.bit_length(), Message("dyck.level"), low=-1.0)
             self.add_registers()
-        self.wrong = stream.register("wrong", 1, Message("stack.wrong"))
-        self.error = stream.register("error", 1, Message("stack.error"))
+        self.wrong = stream.register("wrong", 1, Message("dyck.wrong"))
+        self.error = stream.register("error", 1, Message("dyck.error"))
         self.answer = stream.register("answer", answers, self.about)
         self.positions = Positions(stream, length + 1, place=plan.pairs > 1, share=self.counts)
 
     def add_registers(self) -> None:
         """For what layer 2 finds."""
-        self.partner = self.stream.register("partner", self.plan.pairs, Message("stack.partner"))
+        self.partner = self.stream.register("partner", self.plan.pairs, Message("dyck.partner"))
+
+    @property
+    def grows(self) -> dict[str, Message]:
+        """Of one kind, whether the sum is below, at or above 0 is all that counts."""
+        of = "_of_one_kind" if self.plan.pairs == 1 else ""
+        return {"width": Message(f"dyck.width{of}"), "mlp": Message(f"dyck.mlp{of}")}
 
     def program(self) -> Program:
-        """All layers."""
+        """Registers, and the layers one after another."""
         stream, answers = self.stream, np.eye(self.answer.size)
         program = Program(
             stream,
@@ -80,11 +85,11 @@ class _AnyDepth:
             positions=self.positions.table(),
             read_out=stream.form({self.answer: answers}),
             answers=Answers(torch.arange(len(answers)), stream.into({self.answer: answers})),
-            tokens_hold=Message("stack.tokens"),
+            tokens_hold=Message("dyck.tokens"),
             answer_is=self.about,
             grows=self.grows,
-            theorem=Message("stack.theorem"),
-            because=Message("stack.because", layers=2 if self.plan.pairs == 1 else 3),
+            theorem=Message("dyck.theorem"),
+            because=Message("dyck.because", layers=2 if self.plan.pairs == 1 else 3),
         )
         sum_up = FlatSum().head if self.counts else FlatSum().sign_head
         program.block(sum_up(self.positions, self.step, self.sum), mlp=self.levels())
@@ -106,29 +111,33 @@ class _AnyDepth:
         return held
 
     def levels(self) -> Units:
-        """The level of the bracket, in bits; and whether too few or too many are open."""
+        """The level of the bracket, in bits; and whether too few or too many are open, if layer 2 does not see that."""
         circuit = Circuit(self.stream)
         depth = self.depth(circuit)
-        circuit.write(self.wrong, [self.out_of_bounds(circuit, depth)])
+        does = []
         if self.plan.pairs > 1:
             level = circuit.relu(depth + total(circuit.read(self.closes)), self.most)
             bits = circuit.bits(level, self.level.size, self.most)
             circuit.write(self.level, [bit * 2.0 - 1.0 for bit in bits])
-        return circuit.units(Message("stack.levels"))
+            does.append(Message("dyck.levels"))
+        if (wrong := self.out_of_bounds(circuit, depth)) is not None:
+            circuit.write(self.wrong, [wrong])
+            does.append(Message("dyck.out_of_bounds"))
+        return circuit.units(*does)
 
     def depth(self, circuit: Circuit) -> Signal:
         """How many are open."""
         (so_far,) = circuit.read(self.sum)
         return so_far + float(len(self.plan.begun))
 
-    def out_of_bounds(self, circuit: Circuit, depth: Signal) -> Signal:
+    def out_of_bounds(self, circuit: Circuit, depth: Signal) -> Signal | None:
         """Were more closed than opened? With several kinds, layer 2 sees that there was no partner."""
-        return circuit.below(depth, 0, self.most) if self.plan.pairs == 1 else Signal()
+        return circuit.below(depth, 0, self.most) if self.plan.pairs == 1 else None
 
     def look_for_partners(self) -> list[Head]:
         """Find the bracket that was opened last at this level, or else the start."""
         level = self.stream.form({self.level: np.eye(self.level.size)})
-        return [self.last_opened(level, Message("stack.last_here"), {self.partner: self.opens})]
+        return [self.last_opened(level, Message("dyck.last_here"), {self.partner: self.opens})]
 
     def last_opened(self, level: Form, condition: Message, moves: dict[Register, Register]) -> Head:
         """Find the bracket that was opened last at a level, or else the start.
@@ -153,7 +162,7 @@ class _AnyDepth:
             for closing, kind in zip(circuit.read(self.closes), partner, strict=True)
         ]
         circuit.write(self.wrong, [total(of_another_kind)])
-        return circuit.units(Message("stack.mistakes"))
+        return circuit.units(Message("dyck.mistakes"))
 
     def partners(self, circuit: Circuit) -> Sequence[tuple[list[Signal], OneHot]]:
         """Where which bracket is the partner: bits that must be 1, and its kind."""
@@ -166,27 +175,31 @@ class _AnyDepth:
         right = circuit.below(error, 1, 1)
         empty = circuit.all_of([right, circuit.below(self.depth(circuit), 1, self.most)])
         circuit.write(self.answer, [empty, right - empty, TRUE - right])
-        return circuit.units(Message("stack.answer_bits"))
+        return circuit.units(Message("dyck.answer_bits"))
 
 
-class _WholeStack(_AnyDepth):
+class _BoundedDepth(_UnboundedDepth):
     """The same where so many may be open at most, and the answer is all that are: with one head for each level."""
 
     plan: Stack
     about: ClassVar = Message("compiler.the_state")
-    grows: ClassVar = {"width": Message("stack.width_of_stack"), "mlp": Message("stack.mlp_of_stack")}
 
     def __init__(self, plan: Stack, length: int) -> None:
         super().__init__(plan, length, answers=len(plan.open_in) + 1, deepest=plan.depth + 1)
+
+    @property
+    def grows(self) -> dict[str, Message]:
+        """Only with the states."""
+        return {"width": Message("dyck.width_of_stack"), "mlp": Message("dyck.mlp_of_stack")}
 
     def add_registers(self) -> None:
         """For the bracket at each level, and whether it is the one that was open at the start, if there was one."""
         stream, pairs, levels = self.stream, self.plan.pairs, range(1, self.plan.depth + 1)
         each_head = 4 * (pairs + self.level.size + 2)  # numbers for each column of the stream
         refuse_if_too_large((len(self.plan.open_in) + len(levels) * each_head) * stream.width)
-        self.kinds = {d: stream.register(f"kind {d}", pairs, Message("stack.kind", depth=d)) for d in levels}
+        self.kinds = {d: stream.register(f"kind {d}", pairs, Message("dyck.kind", depth=d)) for d in levels}
         self.none = {
-            d: stream.register(f"none {d}", 1, Message("stack.none", depth=d)) for d in levels[: len(self.plan.begun)]
+            d: stream.register(f"none {d}", 1, Message("dyck.none", depth=d)) for d in levels[: len(self.plan.begun)]
         }
 
     def out_of_bounds(self, circuit: Circuit, depth: Signal) -> Signal:
@@ -199,7 +212,7 @@ class _WholeStack(_AnyDepth):
         return [
             self.last_opened(
                 self.stream.form({self.level: nothing}, plus_minus(d, self.level.size)),
-                Message("stack.last_opened", depth=d),
+                Message("dyck.last_opened", depth=d),
                 {kind: self.opens} | ({self.none[d]: self.positions.first} if d in self.none else {}),
             )
             for d, kind in self.kinds.items()
@@ -231,7 +244,7 @@ class _WholeStack(_AnyDepth):
             open_ = (there[kind] for there, kind in zip(stack, kinds, strict=False))
             bits[q] = circuit.all_of([right, depth[len(kinds)], *open_])
         circuit.write(self.answer, bits)
-        return circuit.units(Message("stack.answer_bits"))
+        return circuit.units(Message("dyck.answer_bits"))
 
 
 def plus_minus(number: int, bits: int) -> Float[np.ndarray, " bit"]:
