@@ -406,4 +406,4 @@ def test_a_task_becomes_parquet_or_a_dataset(shell: Shell, monkeypatch: pytest.M
     assert "too many to write at once" in shell(*again, "x", "--length", "1000000", "--words", "1000", code=2)[1]
     assert "holds one table" in shell(*again, "x.parquet", "--held-out", "3", code=2)[1]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "glassformer[hf]" in shell(*again, "x.parquet", code=2)[1]
+    assert "glassformer[datasets]" in shell(*again, "x.parquet", code=2)[1]

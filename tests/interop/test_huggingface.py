@@ -81,14 +81,14 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_vectors_are_the_hidden_states_of_transformers(name: str, folders: dict[str, Path]) -> None:
-    model = load(folders[name]).text_model
-    (batch,) = model.batches(SENTENCES)
+    ours = load(folders[name]).text_model
+    (batch,) = ours.batches(SENTENCES)
     model = transformers.AutoModel.from_pretrained(folders[name], attn_implementation="eager").eval()
     model = model.get_encoder() if name == "t5" else model
     with torch.no_grad():
         expected = model(input_ids=batch, output_hidden_states=True).hidden_states
-    assert model.layers.names == ("embedding", "1", "2")
-    (found,) = seen(model.layers, [batch])
+    assert ours.layers.names == ("embedding", "1", "2")
+    (found,) = seen(ours.layers, [batch])
     for vectors, state in zip(found.vectors, expected, strict=True):
         assert np.array_equal(vectors, state.flatten(0, 1).numpy())
 

@@ -201,7 +201,7 @@ def test_a_worker_waits_for_trials_whose_worker_may_be_dead(tmp_path: Path, monk
 
 def test_a_long_step_does_not_lose_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "FREE_AFTER", 0.6)
-    monkeypatch.setattr("glassformer.training.sweep.SIGN_OF_LIFE", 0.1)
+    monkeypatch.setattr("glassformer.training.sweep.HEARTBEAT", 0.1)
     store = Store(tmp_path / "s.sqlite")
     sweep = sweep_of({"task": {"machine": "parity", "length": 4}}, "one")
     store.add(sweep.trials.items())
