@@ -167,7 +167,7 @@ def test_planted_facts_are_found_and_the_model_is_kept(shell: Shell, tmp_path: P
     assert [round(place["traced"], 3) for place in found["places"]] == [0, 0, 0, 1]
     assert found["places"][-1]["efficacy"] == found["places"][-1]["others_kept"] == 1
     told, _ = shell("step", str(tmp_path / "model"), "start Michael Jordan plays", "--layer", "1")
-    assert "would be said after this layer: basketball" in told
+    assert "logit lens after this layer: basketball" in told
     assert "there is no token 'Jordn' here; near it are Jordan" in shell(
         "step", str(tmp_path / "model"), "start Michael Jordn plays", code=2
     )[1].replace("\n", " ")
