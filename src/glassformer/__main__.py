@@ -4,6 +4,8 @@ import os
 import signal
 import sys
 
+from glassformer.messages import Message
+
 
 def main() -> None:
     """Run a command, whatever the streams are like."""
@@ -19,12 +21,13 @@ def main() -> None:
         app(prog_name="glassformer")
     except (KeyboardInterrupt, SystemExit) as stop:
         if isinstance(stop, KeyboardInterrupt) or stop.code == 130:
-            print("glassformer: interrupted", file=sys.stderr)
+            print(Message("cli.ended", why=Message("cli.interrupted")), file=sys.stderr)
             sys.exit(130)
         raise
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"glassformer: cannot write the output: {error.strerror}", file=sys.stderr)
+        why = Message("cli.cannot_write_output", why=error.strerror)
+        print(Message("cli.ended", why=why), file=sys.stderr)
         sys.exit(2)
 
 

@@ -10,7 +10,7 @@ from glassformer.messages import verbatim
 from glassformer.operations.attention import FlatSum, LatestMatch, LookBack
 from glassformer.operations.positions import Positions
 from glassformer.operations.stream import Form, Head, Register, Stream, Units
-from glassformer.operations.units import Bend, clear, ramp, step, table, tent, units
+from glassformer.operations.units import Knots, clear, ramp, step, table, tent, units
 
 DOUBLE = verbatim("double")
 
@@ -72,12 +72,12 @@ def test_flat_sum_is_the_prefix_sum(context: int) -> None:
     assert (after[:, target.columns] - values.cumsum(0)).abs().max() < 0.25 * context / 1025 + 1e-3
 
 
-def applied(bend: Bend, x: Tensor) -> Tensor:
+def applied(knots: Knots, x: Tensor) -> Tensor:
     """What units make of a number."""
     stream = Stream()
     source, target = stream.register("source", 1), stream.register("target", 1)
     positions = Positions(stream, len(x))
-    made = units(stream.form({source: [[1.0]]}), bend, stream.into({target: [[1.0]]}))
+    made = units(stream.form({source: [[1.0]]}), knots, stream.into({target: [[1.0]]}))
     after = stream_after(stream, positions, {source: x[:, None]}, mlp=made, dtype=torch.float64)
     return after[:, target.columns][:, 0]
 

@@ -12,8 +12,8 @@ so the tables are keyed by (P, P′, s). Where for each reset of a level some pe
 into one that holds its image, these permutations can take the place of the resets, and the level needs no memory.
 
 `run` does just that, letter by letter. `evaluate` does the same without any recurrence, by three means that an
-attention layer has: looking one position back, sums of a prefix modulo some number, and the latest write. It is what
-the constant-depth transformer is made after.
+attention layer has: looking one position back, sums of a prefix modulo some number, and the latest write: a check of
+the cascade that does not depend on any transformer.
 """
 
 from __future__ import annotations

@@ -44,8 +44,9 @@ class Built(HTMLRepresentation):
 
     def _answers(self, rows: Integer[np.ndarray, "batch length"]) -> Integer[np.ndarray, "batch length"]:
         """One forward pass. Autocast would round what the certificate takes for exact."""
-        with torch.no_grad(), torch.autocast("cpu", enabled=False):
-            answers: np.ndarray = self.model(self.tokens(rows)).argmax(-1)[:, 1:].numpy()
+        device = next(self.model.parameters()).device
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):
+            answers: np.ndarray = self.model(self.tokens(rows).to(device)).argmax(-1)[:, 1:].cpu().numpy()
         return answers
 
     def words_at_once(self, length: int) -> int:

@@ -43,13 +43,16 @@ class Certificate:
     why: Message
     layers: int
     heads: int
+    """The most in one layer."""
     width: int
     mlp: int
+    """The most hidden units in one layer."""
     parameters: int
     grows: dict[str, Message]
     """What width and MLP grow with."""
     dtype: str
     exact_length: int
+    """Words of up to so many letters are exact."""
     weights: str
     """The checksum of the weights that all this is true of."""
     margins: Margins

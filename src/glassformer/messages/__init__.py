@@ -60,23 +60,23 @@ class Message:
         return with_particles(text) if language == "ko" else text
 
     def to_json(self) -> dict[str, Any]:
-        """The id and the values, for a file: `from_json` reads it back."""
-        return {"id": self.id, "values": {name: _plain(value) for name, value in self.values.items()}}
+        """Id and values, which `from_json` reads, and the English text for whoever has no sentences."""
+        return {**_plain(self), "text": str(self)}
 
     @classmethod
     def from_json(cls, value: Any) -> Message:
-        """What `to_json` wrote, or text; ValueError for anything else. A sentence of another version is its id."""
-        if isinstance(value, str):
-            return verbatim(value)
+        """What `to_json` wrote, or text; ValueError for anything else. A sentence of another version is its text."""
         match value:
-            case {"id": str(id), "values": dict(values), **others} if not others:
+            case str(text):
+                return verbatim(text)
+            case {"id": str(id), "values": dict(values), **others} if others.keys() <= {"text"}:
                 message = cls(id, **{name: _from_plain(part) for name, part in values.items()})
             case _:
                 raise ValueError(f"not a message: {value!r}")
         try:
             str(message)
         except (KeyError, ValueError, TypeError):
-            return verbatim(", ".join([id, *map(str, message.values.values())]))
+            return verbatim(str(others.get("text", id)))
         return message
 
     def in_all_languages(self) -> dict[str, str]:
@@ -86,7 +86,7 @@ class Message:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Message):
-        return value.to_json()
+        return {"id": value.id, "values": {name: _plain(part) for name, part in value.values.items()}}
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 

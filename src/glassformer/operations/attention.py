@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final
 
 import torch
@@ -131,28 +131,23 @@ class FlatSum(Operation):
     kind = "flat_sum"
 
     def share(self, patterns: Patterns, tokens: Tokens) -> Share:
-        """How even the attention on letters is, where there are two or more: 1 less its distance from equal weights.
+        """How even the attention on letters is, where there are two or more."""
+        return _evenness(patterns)
 
-        What goes to the start token does not count, unless nearly everything does: then nothing is summed.
+    def head(self, positions: Positions, source: Register, target: Register, counts_up_to: float | None = None) -> Head:
+        """Sum the source, which must be 0 at the start token, into the target.
+
+        Of a sum of 0s and 1s, `counts_up_to` is the number from which on it only matters that it is as large.
         """
-        letters = patterns[:, :, 2:, 1:]
-        held = letters.sum(-1, keepdim=True)
-        seen = torch.tril(torch.ones(letters.shape[-2:], dtype=letters.dtype), diagonal=1)
-        even = seen / seen.sum(-1, keepdim=True)
-        distance = (letters / held.clamp_min(1e-9) - even).abs().sum(-1) / 2
-        is_summed = (held[..., 0] > 0.5 / patterns.shape[-1]).double()
-        return torch.nn.functional.pad((1 - distance) * is_summed, (2, 0), value=torch.nan)
-
-    def head(self, positions: Positions, source: Register, target: Register) -> Head:
-        """Sum the source, which must be 0 at the start token, into the target."""
         stream = positions.stream
         query, key = stream.form({positions.share: [[1.0]]}), stream.form({positions.first: [[1.0]]})
-        return self._head(positions, query, key, source, target, math.log(positions.context))
+        head = self._head(positions, query, key, source, target, math.log(positions.context))
+        return replace(head, largest_summand=counts_up_to / head.summands) if counts_up_to else head
 
     def sign_head(self, positions: Positions, source: Register, target: Register) -> Head:
         """Sum the source, which must be 0 at the start token, up to a factor that is 1 or more: context/(p + 1)."""
-        alike = positions.stream.form({source: torch.zeros(source.size, 1)})
-        return self._head(positions, alike, alike, source, target, 0.0)
+        zero = positions.stream.form({source: torch.zeros(source.size, 1)})
+        return self._head(positions, zero, zero, source, target, 0.0)
 
     def _head(
         self, positions: Positions, query: Form, key: Form, source: Register, target: Register, largest_score: float
@@ -163,18 +158,22 @@ class FlatSum(Operation):
 
 
 @dataclass(frozen=True)
-class AnyMatch(FlatSum):
-    """Every position looks at all matching letters so far with equal weights; at everything if none does.
+class AnyMatch(Operation):
+    """Every position looks at all letters so far that have a bit, with equal weights.
 
-    All that have the bit share the weight; if none has, all share nothing. An attention pattern shows it as a flat sum.
+    If none has it, all positions share the weight, and all values are 0.
     """
 
     kind = "any_match"
 
     @property
     def pattern(self) -> Operation:
-        """Where all have the bit, it is a flat sum."""
+        """A flat sum, which it is where all have the bit."""
         return FlatSum()
+
+    def share(self, patterns: Patterns, tokens: Tokens) -> Share:
+        """As of a flat sum."""
+        return _evenness(patterns)
 
     def head(self, positions: Positions, source: Register, target: Register) -> Head:
         """Is the bit `source` 1 anywhere so far? A share of the matches' weight, all or nothing, goes to the target."""
@@ -233,8 +232,9 @@ class LatestMatch(Operation):
         place = stream.form({positions.place: [[1.0]], positions.first: [[start * context]]})
         return self._head(positions, query.beside(always), (key * context).beside(place), moves, most + 2.0)
 
+    @staticmethod
     def heads_before(
-        self, positions: Positions, match: Form, source: Register, elsewhere: Register, nearby: Register, none: Register
+        positions: Positions, match: Form, source: Register, elsewhere: Register, nearby: Register, none: Register
     ) -> tuple[Head, Head]:
         """Fetch `source` from the last match *before* this position, which no mask keeps a head from looking at.
 
@@ -325,6 +325,20 @@ def _on_one_key(patterns: Patterns, target: Int[Tensor, "*word query"]) -> Share
     words, heads, length, _ = patterns.shape
     index = target.expand(words, length)[:, None, :, None].expand(words, heads, length, 1)
     return patterns.gather(-1, index)[..., 0]
+
+
+def _evenness(patterns: Patterns) -> Share:
+    """How even the attention on letters is, where there are two or more: 1 less its distance from equal weights.
+
+    What goes to the start token does not count, unless nearly everything does: then nothing is summed.
+    """
+    letters = patterns[:, :, 2:, 1:]
+    held = letters.sum(-1, keepdim=True)
+    seen = torch.tril(torch.ones(letters.shape[-2:], dtype=letters.dtype), diagonal=1)
+    even = seen / seen.sum(-1, keepdim=True)
+    distance = (letters / held.clamp_min(1e-9) - even).abs().sum(-1) / 2
+    is_summed = (held[..., 0] > 0.5 / patterns.shape[-1]).double()
+    return torch.nn.functional.pad((1 - distance) * is_summed, (2, 0), value=torch.nan)
 
 
 def _moving(

@@ -44,13 +44,17 @@ class Register:
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return vars(self) | {"about": self.about.to_json()}
+        known = {
+            name: value if math.isfinite(value) else None for name, value in (("low", self.low), ("high", self.high))
+        }
+        return vars(self) | known | {"about": self.about.to_json()}
 
     @classmethod
     def from_json(cls, values: Any) -> Register:
         """What `to_json` wrote; earlier versions did not write the range."""
         unknown = {"low": -math.inf, "high": math.inf}
-        return cls(**unknown | values | {"about": Message.from_json(values["about"])})
+        known = {name: value for name, value in values.items() if value is not None}
+        return cls(**unknown | known | {"about": Message.from_json(values["about"])})
 
 
 class Stream:

@@ -1,6 +1,7 @@
 """What one MLP can be made to do at one position.
 
-`units` adds a bent line of linear forms (`ramp`, `step`, `tent`), `table` looks rows up, `clear` empties a register.
+`units` adds a piecewise linear function of linear forms (`ramp`, `step`, `tent`), `table` looks rows up, and `clear`
+empties a register.
 """
 
 from __future__ import annotations
@@ -15,32 +16,32 @@ from torch import Tensor
 from glassformer.messages import Message
 from glassformer.operations.stream import Form, Register, Stream, Units
 
-Bend: TypeAlias = tuple[tuple[float, float], ...]
-"""A bent line Σ slope·relu(x − knot), as its (knot, slope) pairs."""
+Knots: TypeAlias = tuple[tuple[float, float], ...]
+"""A piecewise linear function Σ slope·relu(x − knot), as its (knot, slope) pairs."""
 
 
-def ramp() -> Bend:
+def ramp() -> Knots:
     """x for x ≥ 0, else 0."""
     return ((0.0, 1.0),)
 
 
-def step(threshold: float) -> Bend:
+def step(threshold: float) -> Knots:
     """1 where x ≥ threshold, 0 where x ≤ threshold − 1; right for integers that are off by less than ¼."""
     return ((threshold - 0.75, 2.0), (threshold - 0.25, -2.0))
 
 
-def tent(top: float) -> Bend:
+def tent(top: float) -> Knots:
     """x on [0, top], 0 for x ≤ 0 and for x ≥ top + 1."""
     return ((0.0, 1.0), (top, -(top + 1.0)), (top + 1.0, top))
 
 
-def units(form: Form, bend: Bend, write: Float[Tensor, "form width"], *does: Message) -> Units:
-    """Add bend(form) · write to the stream, for every one of the forms."""
-    first, *others = [Form(form.weight, form.constant - knot) for knot, _ in bend]
+def units(form: Form, knots: Knots, write: Float[Tensor, "form width"], *does: Message) -> Units:
+    """Add f(form) · write to the stream for every one of the forms, where the knots are those of f."""
+    first, *others = [Form(form.weight, form.constant - knot) for knot, _ in knots]
     return Units(
         does,
         first.beside(*others),
-        torch.cat([slope * write for _, slope in bend]),
+        torch.cat([slope * write for _, slope in knots]),
         torch.zeros(write.shape[1], dtype=torch.float64),
     )
 

@@ -32,7 +32,7 @@ def test_compile_verify_run_and_show(shell: Shell) -> None:
     assert ran["outputs"] == [False, True, False, False]
     assert len(ran["states"]) == 4
     shown = shell.json("show", "m")
-    assert shown["layers"][2]["heads"][0]["does"] == "look 4 back"
+    assert shown["layers"][2]["heads"][0]["operation"] == {"kind": "look_back", "distance": 4}
     for command in (("compile", "parity"), ("verify", "m"), ("run", "m", "ab"), ("show", "m")):
         text, _ = shell(*command)
         assert text.strip()

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from glassformer.automata import machine
+from glassformer.messages import LANGUAGES, Message
 from glassformer.ui import explaining
 from glassformer.ui.explaining import Scale, explain
 from glassformer.ui.web.bundle import VIEWS, script
 from glassformer.ui.web.page import report_page
+from glassformer.ui.web.server import PAGE
 from shell import Shell
 
 TINY = Scale(length=6, shown=5, words=4, steps=4, layers=1, width=16, tested=16, seconds=1.0)
@@ -115,3 +117,9 @@ def test_a_machine_with_one_answer_is_explained_without_training(shell: Shell, m
     assert "nothing was trained" in shell("explain", "one.json", "--quick", "--out", "told")[0]
     assert "a file: choose a folder" in shell("explain", "parity", "--out", "one.json", code=2)[1]
     assert "speaks en and ko" in shell("explain", "parity", "--language", "fr", code=2)[1]
+
+
+def test_where_scripts_are_not_allowed_pages_say_so_in_all_languages() -> None:
+    for page in (report_page({}, "parity"), PAGE):
+        for language in LANGUAGES:
+            assert Message("page.drawn_by_script").in_language(language) in page

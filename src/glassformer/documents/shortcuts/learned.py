@@ -55,9 +55,9 @@ def two_modules() -> Measured:
     flipflop = heads_of("flipflop", 300, layers=1, heads=1)
     counts = Counter(head.title for heads in gridworld for head in heads).most_common()
     both = sum({FLAT, LATEST} <= {head.operation for head in heads} for heads in gridworld)
-    jobs = [Message("shortcuts.job", heads=count, job=job) for job, count in counts]
+    operations = [Message("shortcuts.operation", heads=count, operation=title) for title, count in counts]
     alone = [head.title for head in flipflop]
-    seen = Message("shortcuts.two_modules", seeds=len(SEEDS), jobs=jobs, both=both, flipflop=alone)
+    seen = Message("shortcuts.two_modules", seeds=len(SEEDS), operations=operations, both=both, flipflop=alone)
     return seen, both >= 2 and [head.operation for head in flipflop] == [LATEST]
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.atomic import write_atomically
+from glassformer.documents.verdict import yes_or_no
 from glassformer.errors import InputError
-from glassformer.messages import Message
-from glassformer.ui.cli.terminal import AsJson, app, err, print_facts, print_json, progress_bar
+from glassformer.messages import Message, verbatim
+from glassformer.ui.cli.terminal import AsJson, Label, app, leave, print_facts, print_json, progress_bar
 
 if TYPE_CHECKING:
     from glassformer.compiler.constructions.universal import Approximation, ApproximationPlan
@@ -60,7 +61,7 @@ def approximate(
         raise InputError("common.cannot_write", path=str(plot), why=why)
     if folder is not None and not planned.refusal:
         check_single(planned.blocks)
-    with progress_bar("running blocks") as advance:
+    with progress_bar("cli.running_blocks") as advance:
         built = build(name, d, n, planned.delta, planned.positions, p, samples, seed, most_blocks, advance)
     found = built.certificate
     if plot is not None:
@@ -74,15 +75,15 @@ def approximate(
     else:
         print_approximation(name, built, samples)
     if not found.holds:
-        err.print("glassformer: a check failed")
-        raise typer.Exit(1)
+        leave(Message("cli.check_failed"), 1)
     return None
 
 
 def print_plan(name: str, planned: ApproximationPlan) -> None:
     """What it would take, as a table."""
     values = planned.to_json().items()
-    print_facts(f"{name}, planned", [(key, f"{value:,}" if type(value) is int else value) for key, value in values])
+    facts = ((verbatim(key), f"{value:,}" if type(value) is int else value) for key, value in values)
+    print_facts(Message("cli.planned", name=name), facts)
 
 
 def print_approximation(name: str, built: Approximation, samples: int) -> None:
@@ -91,26 +92,24 @@ def print_approximation(name: str, built: Approximation, samples: int) -> None:
 
     found = built.certificate
     tried, there = found.grid_tried, found.grid_sequences
-    where = f"on all {there:,} sequences" if tried == there else f"on {tried:,} of {there:,} sequences"
-    far, near, p = f"{found.distance:.4f} ± {found.distance_error:.4f}", f"{found.constant_distance:.4f}", found.p
-    positions = "yes" if found.positions else "no" + ": sequences with two columns in a cell become 0" * (found.n > 1)
-    contextual = "yes" if found.contextual else "NO"
-    print_facts(
-        f"{name}, d = {found.d}, n = {found.n}, δ = {Fraction(found.delta)}",
-        [
-            (
-                "blocks",
-                f"{found.blocks:,} of 2 heads of width 1 and 4 ReLUs (the formula says {found.formula_blocks:,})",
-            ),
-            *((f"  {part_title(part)}", f"{len(layers):,}") for part, layers in built.proof.parts.items()),
-            ("parameters", f"{found.parameters:,}"),
-            ("positions", positions),
-            ("contextual", f"{contextual}: the ids of all columns of the grid, {found.bits} bits"),
-            ("on the grid", f"|g − f̄| ≤ {found.grid_error:.1e}, with hardmax {found.modified_grid_error:.1e}, {where}"),
-            ("distance", f"d_{p:g}(f, g) = {far} on {samples:,} sequences"),
-            ("  of it", f"d_{p:g}(f, f̄) = {near}; the ramps add at most {found.tail:.1e}"),
-        ],
-    )
+    where = Message("cli.on_all_sequences" if tried == there else "cli.on_sequences", tried=tried, there=there)
+    positions = yes_or_no(found.positions)
+    if not found.positions and found.n > 1:
+        positions = Message("cli.no_positions")
+    contextual = Message("cli.contextual" if found.contextual else "cli.not_contextual", bits=found.bits)
+    errors = {"error": found.grid_error, "hardmax": found.modified_grid_error}
+    distance = {"p": found.p, "distance": found.distance, "error": found.distance_error, "sequences": samples}
+    facts: list[tuple[Label, object]] = [
+        ("blocks", Message("cli.blocks", blocks=found.blocks, formula=found.formula_blocks)),
+        *((verbatim(f"  {part_title(part)}"), f"{len(layers):,}") for part, layers in built.proof.parts.items()),
+        ("parameters", f"{found.parameters:,}"),
+        ("positions", positions),
+        ("contextual", contextual),
+        ("on_the_grid", Message("cli.on_the_grid", **errors, where=where)),
+        ("distance", Message("cli.distance", **distance)),
+        ("of_it", Message("cli.of_the_distance", p=found.p, distance=found.constant_distance, tail=found.tail)),
+    ]
+    print_facts(f"{name}, d = {found.d}, n = {found.n}, δ = {Fraction(found.delta)}", facts)
 
 
 def side(text: str) -> float:

@@ -11,8 +11,7 @@ import typer
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
 from glassformer.messages import Message
-from glassformer.ui.cli.terminal import AsJson, app, err, print_json, print_table, progress_bar
-from glassformer.wording import counted
+from glassformer.ui.cli.terminal import AsJson, app, label, note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from glassformer.documents.ledger import Claim, Kept, Outcome
@@ -51,15 +50,14 @@ def claims(
     if listed:
         return print_json([{"id": c.id, "claimed": c.claimed} for c in chosen]) if as_json else list_claims(chosen)
     if quick:
-        longer = ", ".join(claim.id for claim in choose([], False, True) if claim not in chosen)
-        err.print(f"left out, because they take longer: {longer}")
+        note("cli.left_out", ids=[claim.id for claim in choose([], False, True) if claim not in chosen])
     elif not (ids or every):
-        err.print("claims on text (S3) take some 25 minutes: --all runs them, too")
+        note("cli.claims_on_text")
     kept = Kept(keep, again) if every or keep else None
     outcomes = measure(chosen, kept)
     if html:
         write_atomically(html, page_of(outcomes).encode())
-        err.print(f"wrote {html}")
+        note("common.wrote", place=html)
     if as_json:
         print_json([outcome.to_json() for outcome in outcomes])
     else:
@@ -104,13 +102,13 @@ def measure(chosen: Sequence[Claim], kept: Kept | None) -> list[Outcome]:
     missing = [claim for claim in chosen if kept is None or kept.of(claim) is None]
     if kept:
         known = len(chosen) - len(missing)
-        hint = "; --all --again measures all anew" if known else ""
-        err.print(f"{known} of {counted(len(chosen), 'outcome')} kept in {kept.path}{hint}", soft_wrap=True)
+        id = "cli.outcomes_kept" if known else "cli.no_outcome_kept"
+        note(id, known=known, outcomes=len(chosen), place=kept.path)
     for prepare in {claim.prepare for claim in missing if claim.prepare}:
-        with progress_bar("training") as advance:
+        with progress_bar("cli.training") as advance:
             prepare(lambda what, count, of: advance(count, of))
     outcomes: list[Outcome] = []
-    with progress_bar("measuring") as advance:
+    with progress_bar("cli.measuring") as advance:
         for outcome in run(chosen, kept):
             outcomes.append(outcome)
             advance(len(outcomes), len(chosen))
@@ -125,14 +123,15 @@ def page_of(outcomes: Sequence[Outcome]) -> str:
     from glassformer.ui.drawing.ledger import Row, draw_ledger
 
     left = len(find([])) - len(outcomes)
-    others = f"; {counted(left, 'claim')} more can be run, and {'was' if left == 1 else 'were'} not" if left else ""
+    id = "cli.all_claims" if not left else "cli.one_claim_left" if left == 1 else "cli.claims_left"
     rows = [Row(**outcome.to_json()) for outcome in outcomes]
-    return draw_ledger(rows, DOCUMENTS, f"Glassformer {version('glassformer')}{others}.")
+    return draw_ledger(rows, DOCUMENTS, str(Message(id, version=version("glassformer"), left=left)))
 
 
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:
     """Measured beside claimed."""
-    rows = ((each.id, each.claimed, each.measured, "yes" if each.holds else "NO") for each in outcomes)
+    shown = {True: label("holds_yes"), False: label("holds_no")}
+    rows = ((each.id, each.claimed, each.measured, shown[each.holds]) for each in outcomes)
     print_table(("claim", "claimed", "measured", "holds"), rows, show_lines=True)
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, print_table
+from glassformer.documents.verdict import yes_or_no
+from glassformer.ui.cli.terminal import AsJson, app, note, print_json, print_table, say
 
 corpus = typer.Typer(no_args_is_help=True, help="Real text to learn from and to measure on.")
 app.add_typer(corpus, name="corpus")
@@ -24,8 +25,8 @@ def fetch(
     about = fetching.fetch(name, again)
     if as_json:
         return print_json({**about, "path": str(fetching.place_of(name))})
-    out.print(f"{name}: {about['sentences']:,} sentences")
-    err.print(f"kept in {fetching.place_of(name)}")
+    say("cli.sentences", name=name, sentences=about["sentences"])
+    note("cli.kept_in", place=fetching.place_of(name))
     return None
 
 
@@ -43,7 +44,7 @@ def list_corpora(as_json: AsJson = False) -> None:
                 for name, source in fetching.SOURCES.items()
             }
         )
-    here = {name: ("no", "") if count is None else ("yes", f"{count:,}") for name, count in counts.items()}
+    here = {name: (yes_or_no(n is not None), "" if n is None else f"{n:,}") for name, n in counts.items()}
     rows = ((name, source.about, *here[name]) for name, source in fetching.SOURCES.items())
     print_table(("name", "what", "here", "sentences"), rows)
     return None

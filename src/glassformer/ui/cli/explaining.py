@@ -10,9 +10,8 @@ import typer
 from glassformer.atomic import write_atomically
 from glassformer.automata import machine
 from glassformer.errors import InputError
-from glassformer.messages import LANGUAGES
-from glassformer.ui.cli.terminal import AsJson, Spec, app, err, out, print_json, progress_bar
-from glassformer.wording import counted
+from glassformer.messages import LANGUAGES, Message
+from glassformer.ui.cli.terminal import AsJson, Spec, app, note, print_json, progress_bar, say
 
 REPORT = "report.html"
 
@@ -46,10 +45,11 @@ def explain(
         values = {**found, "language": language, "unfinished": unfinished}
         write_atomically(folder / REPORT, report_page(values, f"{spec} · Glassformer").encode())
 
-    with progress_bar("explaining") as advance:
+    with progress_bar("cli.explaining") as advance:
 
         def show(stage: str, done: int, of: int) -> None:
-            advance(int(1000 * (STAGES.index(stage) + done / of)), 1000 * len(STAGES), f": {stage}")
+            now = Message(f"cli.explaining_{stage}")
+            advance(int(1000 * (STAGES.index(stage) + done / of)), 1000 * len(STAGES), now)
 
         for known in stages(made, spec, folder, QUICK if quick else Scale(), show):
             found |= known
@@ -57,15 +57,15 @@ def explain(
     write(unfinished=False)
     if as_json:
         return print_json(summary(found, folder))
-    for line in in_words(found):
-        out.print(line)
-    err.print(f"wrote {folder / REPORT}")
+    print_summary(found)
+    note("common.wrote", place=folder / REPORT)
     return None
 
 
 def summary(found: dict[str, Any], folder: Path) -> dict[str, Any]:
     """What scripts may want."""
     built = {key: found["built"][key] for key in ("theorem", "method", "layers", "exact_length", "parameters")}
+    built["theorem"] = built["theorem"]["en"]
     return {
         "report": str(folder / REPORT),
         "complexity": found["classified"]["complexity"],
@@ -76,21 +76,18 @@ def summary(found: dict[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def in_words(found: dict[str, Any]) -> list[str]:
+def print_summary(found: dict[str, Any]) -> None:
     """The report in a few lines."""
     built, verified = found["built"], found["verified"]
-    lines = [
-        f"{found['machine']['spec']}: {found['classified']['complexity'] or 'class not decided'}",
-        f"built: {built['theorem']}; {counted(built['layers'], 'layer')}, exact up to {built['exact_length']} letters, "
-        f"{verified['wrong']} of {verified['positions']:,} states wrong",
-    ]
+    complexity = found["classified"]["complexity"] or Message("cli.class_not_decided")
+    say("cli.explained_class", spec=found["machine"]["spec"], complexity=complexity)
+    model = {"theorem": built["theorem"]["en"], "layers": built["layers"], "letters": built["exact_length"]}
+    say("cli.explained_built", **model, wrong=verified["wrong"], positions=verified["positions"])
     if "trained" in found:
         trained, built = (found["breaks"]["accuracy"][who] for who in ("trained", "built"))
-        tests = ", ".join(f"{name} {trained[name]:.1%} / {built[name]:.1%}" for name in built)
-        lines.append(f"trained, beside built: {tests}")
+        say("cli.explained_trained", tests=[f"{name} {trained[name]:.1%} / {built[name]:.1%}" for name in built])
     else:
-        lines.append("nothing was trained: every state has the same answer")
-    return lines
+        say("cli.nothing_trained")
 
 
 @app.command()
@@ -118,5 +115,5 @@ def serve(
         except OSError as error:
             raise InputError("cli.port", port=port, why=error.strerror) from None
         port = tried.getsockname()[1]
-    err.print(f"http://127.0.0.1:{port}/ (Ctrl-C ends it)")
+    note("cli.serving", address=f"http://127.0.0.1:{port}/")
     run(folder, port)

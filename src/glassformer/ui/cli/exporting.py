@@ -9,7 +9,7 @@ import typer
 
 from glassformer.errors import InputError
 from glassformer.ui.cli.measuring import AnyFolder
-from glassformer.ui.cli.terminal import Spec, app, err
+from glassformer.ui.cli.terminal import Spec, app, note
 
 MOST_LETTERS = 10**8
 
@@ -35,11 +35,11 @@ def export(
     from glassformer.nn.files import read_json
 
     write(folder, target, out_folder, patterns)
-    err.print(f"wrote {out_folder}")
+    note("common.wrote", place=out_folder)
     if (file := out_folder / COMPARED).is_file():
         seen = read_json(file)
         words = sum(each["count"] for each in seen["words"])
-        err.print(f"in {seen['dtype']}; on {words:,} words its logits are within {seen['apart']:.1g} of ours")
+        note("cli.compared", dtype=seen["dtype"], words=words, apart=seen["apart"])
 
 
 @app.command()
@@ -70,4 +70,4 @@ def dataset(
     check_place(out_path, counts)
     drawn = {name: task.batch(np.random.default_rng([seed, i]), n) for i, (name, n) in enumerate(counts.items())}
     write_tables({name: columns(task, batch) for name, batch in drawn.items()}, out_path)
-    err.print(f"wrote {out_path}")
+    note("common.wrote", place=out_path)

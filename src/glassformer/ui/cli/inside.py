@@ -13,9 +13,9 @@ from rich import box
 import glassformer
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
-from glassformer.messages import Message
+from glassformer.messages import Message, verbatim
 from glassformer.ui.cli.measuring import AnyFolder, AnyText, measure
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import AsJson, app, label, note, out, print_json, progress_bar, say, table_of
 from glassformer.wording import visible
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def print_step(step: Step) -> None:
     say("measure.lengths", lengths=[f"{name.removeprefix('hook_')} {x:.3g}" for name, x in step.stream.items()])
     for head in step.heads:
         title = Message("measure.head", head=head.head, query=head.query_length, update=head.update_length)
-        table = table_of("key", "token", "score", "masked", "weight", "adds", "share", title=str(title), box=box.SIMPLE)
+        table = table_of("key", "token", "score", "masked", "weight", "adds", "share", title=title, box=box.SIMPLE)
         shown = sorted(sorted(head.keys, key=lambda key: -key.weight)[:MOST_KEYS], key=lambda key: key.position)
         for key in shown:
             masked = "−∞" if key.masked is None else f"{key.masked:.3g}"
@@ -96,11 +96,6 @@ def print_step(step: Step) -> None:
     say("measure.lens", names=named(step.lens))
     say("measure.logits", names=named(step.logits))
     say("measure.probabilities", temperature=step.temperature, names=named(step.probabilities))
-
-
-def say(id: str, **values: Any) -> None:
-    """A sentence on standard output."""
-    out.print(str(Message(id, **values)))
 
 
 def named(values: list[Any]) -> list[str]:
@@ -119,7 +114,7 @@ def lens(folder: AnyFolder, word: Word, as_json: AsJson = False) -> None:
     if as_json:
         layers = [{"layer": name, "answers": said, "probabilities": sure} for name, (said, sure) in rows.items()]
         return print_json({"layers": layers})
-    table = table_of("after", *rows)
+    table = table_of("after", *map(verbatim, rows))
     for i, token in enumerate(tokens[0].tolist()):
         table.add_row(visible(opened.names[token]), *(f"{visible(a[i])} {p[i]:.2f}" for a, p in rows.values()))
     return out.print(table)
@@ -146,11 +141,11 @@ def attribution(
     if as_json:
         given = {"answer": chosen, "logit": shares.logit, "parts": shares.by_name(), "layers": shares.by_layer()}
         return print_json(given)
-    table = table_of("part", str(Message("measure.into_the_logit", answer=visible(chosen))))
+    table = table_of("part", Message("measure.into_the_logit", answer=visible(chosen)))
     for name, share in sorted(shares.by_name().items(), key=lambda part: -abs(part[1])):
         table.add_row(name, f"{share:+.4g}")
     table.add_section()
-    table.add_row("all", f"{shares.logit:+.4g}")
+    table.add_row(label("all"), f"{shares.logit:+.4g}")
     return out.print(table)
 
 
@@ -171,23 +166,23 @@ def ablate(
     opened = glassformer.load(folder)
     questions = opened.batches(words, length, seed, text)
     batches, asked = [each.tokens for each in questions], [each.asked for each in questions]
-    with progress_bar(str(Message("measure.taking_away"))) as advance:
+    with progress_bar("measure.taking_away") as advance:
         layers = ablations(opened.model, batches, kind, seed, asked, advance)
     if picture:
         draw(picture, *as_grid(layers), Message("measure.ablation_map", kind=kind))
     if as_json:
         return print_json({"kind": kind, "layers": [asdict(layer) for layer in layers]})
-    table = table_of("layer", "part", "answers that change")
+    table = table_of("layer", "part", "answers_that_change")
     for layer in layers:
         for head, changed in enumerate(layer.heads):
-            table.add_row(str(layer.layer), f"head {head}", f"{changed:.3f}")
+            table.add_row(str(layer.layer), str(Message("labels.head_number", head=head)), f"{changed:.3f}")
         if layer.mlp is not None:
             table.add_row(str(layer.layer), "MLP", f"{layer.mlp:.3f}")
     out.print(table)
     answers = sum(int(each.sum()) for each in asked)
-    err.print(str(Message("measure.ablated", kind=kind, words=sum(map(len, batches)), answers=answers)))
+    note("measure.ablated", kind=kind, words=sum(map(len, batches)), answers=answers)
     if text:
-        err.print(str(Message("measure.sentences_of_one_length")))
+        note("measure.sentences_of_one_length")
     return None
 
 
@@ -218,35 +213,37 @@ def patch(
     pair = opened.contrast(clean, corrupted, position, answer, other)
     sites = at_layers(opened.model, hook)
     cells = grid([site for _, site in sites], pair.clean.shape[1])
-    with progress_bar(str(Message("measure.patching"))) as advance:
+    with progress_bar("measure.patching") as advance:
         measured = patched(opened.model, pair.corrupted, pair.clean, cells, pair.metric, advance)
     effect = restored(measured, pair.corrupted_lead, pair.clean_lead).view(len(sites), -1).tolist()
     columns = [both(opened, *tokens) for tokens in zip(pair.clean[0].tolist(), pair.corrupted[0].tolist(), strict=True)]
     if picture:
-        rows = [hook if i is None else f"layer {i}" for i, _ in sites]
+        rows = [hook if i is None else Message("labels.layer_number", layer=i) for i, _ in sites]
         draw(picture, effect, rows, columns, Message("measure.patch_map", hook=hook))
     if as_json:
         layers = [{"layer": i, "restored": row} for (i, _), row in zip(sites, effect, strict=True)]
         return print_json({"hook": hook, "layers": layers})
-    table = table_of("layer", *columns)
+    table = table_of("layer", *map(verbatim, columns))
     for (i, _), row in zip(sites, effect, strict=True):
         table.add_row("" if i is None else str(i), *(f"{value:.2f}" for value in row))
     return out.print(table)
 
 
-def as_grid(layers: list[Ablated]) -> tuple[list[list[float]], list[str], list[str]]:
+def as_grid(layers: list[Ablated]) -> tuple[list[list[float]], list[Message], list[Message | str]]:
     """Layers × parts, with their names; parts that a layer does not have change nothing."""
     heads = max(len(layer.heads) for layer in layers)
     values = [[*layer.heads, *[0.0] * (heads - len(layer.heads)), layer.mlp or 0.0] for layer in layers]
-    return values, [f"layer {layer.layer}" for layer in layers], [*(f"head {h}" for h in range(heads)), "MLP"]
+    rows = [Message("labels.layer_number", layer=layer.layer) for layer in layers]
+    return values, rows, [*(Message("labels.head_number", head=head) for head in range(heads)), "MLP"]
 
 
-def draw(picture: Path, values: Cells, rows: list[str], columns: list[str], title: Message) -> None:
+def draw(picture: Path, values: Cells, rows: Sequence[object], columns: Sequence[object], title: Message) -> None:
     """A heat map, in a file."""
     from glassformer.ui.drawing.heatmap import draw_heatmap
 
-    write_atomically(picture, draw_heatmap(values, rows, columns, str(title), full=1.0).encode())
-    err.print(str(Message("measure.wrote", place=str(picture))))
+    names = [*map(str, rows)], [*map(str, columns)]
+    write_atomically(picture, draw_heatmap(values, *names, str(title), full=1.0).encode())
+    note("common.wrote", place=picture)
 
 
 def both(opened: Opened, one: int, two: int) -> str:
@@ -276,7 +273,7 @@ def path(
 ) -> None:
     """Let one part read from another what it writes in the clean run, and no other part (path patching).
 
-    0 is the corrupted answer, 1 the clean one. Without --from or --to, every wire is tried in turn.
+    0 is the corrupted answer, 1 the clean one. Without --from or --to, every edge is tried in turn.
     """
     from glassformer.instruments.edges import Edge, Edges
     from glassformer.instruments.patching import path_patches, restored
@@ -285,14 +282,14 @@ def path(
     opened = glassformer.load(folder)
     pair = opened.contrast(clean, corrupted, position, answer, other)
     edges = Edges(opened.model).between(*(Site.parse(name) if name else None for name in (writer, reader)))
-    with progress_bar(str(Message("measure.patching"))) as advance:
+    with progress_bar("measure.patching") as advance:
         cells = [[edge] for edge in edges]
         patched = path_patches(opened.model, pair.corrupted, pair.clean, cells, pair.metric, advance)
     effects = dict(zip(edges, restored(patched, pair.corrupted_lead, pair.clean_lead).tolist(), strict=True))
     if picture:
         writers, readers = dict.fromkeys(e.writer for e in edges), dict.fromkeys(e.reader for e in edges)
         values = [[effects.get(Edge(w, r)) for r in readers] for w in writers]
-        draw(picture, values, [str(w) for w in writers], [str(r) for r in readers], Message("measure.path_map"))
+        draw(picture, values, [*writers], [*readers], Message("measure.path_map"))
     if as_json:
         each = [{"from": str(e.writer), "to": str(e.reader), "restored": effect} for e, effect in effects.items()]
         layers = edges_by_layer(each, len(opened.model.blocks))
@@ -323,7 +320,7 @@ def circuit(
     words: Words = 256,
     length: Length = None,
     tolerance: Annotated[
-        float, typer.Option(min=0, max=1, help="The part of the answers that may change when a wire is cut.")
+        float, typer.Option(min=0, max=1, help="The part of the answers that may change when an edge is cut.")
     ] = 0.0,
     prune: Annotated[
         bool, typer.Option("--prune", help="Cut for good, one after the other, from the logits down.")
@@ -332,9 +329,9 @@ def circuit(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Find the wires between parts that a model needs, by cutting each; beside the circuit known in a built one.
+    """Find the edges between parts that a model needs, by cutting each; beside the circuit known in a built one.
 
-    Known are the wires that the weights make. Those that are there but not needed by these words are idle: then what
+    Known are the edges that the weights make. Those that are there but not needed by these words are idle: then what
     was found is sufficient, with all else cut. A built model is shown words of the length that it is for, or of 256;
     every one of them if these are at most --words.
     """
@@ -343,7 +340,7 @@ def circuit(
     opened = glassformer.load(folder)
     longest = opened.words_task.length if opened.is_built else 0
     shown = opened.rows(words, length or min(longest, 256) or None, seed, text)
-    with progress_bar(str(Message("measure.cutting"))) as advance:
+    with progress_bar("measure.cutting") as advance:
         asked = (shown.tokens, kind, tolerance, seed, shown.asked)
         found = find_circuit(opened.model, *asked, prune, opened.known_edges, advance)
     if not as_json:

@@ -12,19 +12,22 @@ from rich.live import Live
 from rich.table import Table
 
 from glassformer.errors import InputError
+from glassformer.messages import Message, verbatim
 from glassformer.ui.cli.terminal import (
     AsJson,
+    Label,
     Spec,
     app,
     err,
+    label,
     leave,
+    note,
     out,
     print_facts,
     print_json,
     progress_bar,
     table_of,
 )
-from glassformer.wording import counted
 
 if TYPE_CHECKING:
     from glassformer.training import Trained
@@ -96,10 +99,11 @@ def train(
     training = {"steps": steps, "batch": batch, "learning_rate": learning_rate, "seed": seed, "shifted": shifted}
     training["threads"] = threads
     tests = dict(map(test_of, test or []))
-    with progress_bar("training") as advance:
+    with progress_bar("cli.training") as advance:
 
         def show(step: int, loss: float, accuracy: float | None) -> None:
-            advance(step, steps, f", loss {loss:.4f}" + ("" if accuracy is None else f", accuracy {accuracy:.4f}"))
+            now = Message("cli.training_loss", loss=loss)
+            advance(step, steps, now if accuracy is None else Message("cli.and_accuracy", now=now, accuracy=accuracy))
 
         try:
             asked, architecture, settings, tested = parts_of(
@@ -107,22 +111,22 @@ def train(
             )
             trained = learn(asked, architecture, settings, folder, resume, tested, show)
         except DivergedError as error:
-            leave(str(error), 1)
+            leave(error.message, 1)
     if as_json:
         return print_json(trained.to_json())
     print_trained(spec, trained)
     if folder is None:
-        err.print("not saved: give --out DIR to keep the model")
+        note("cli.not_saved")
     return None
 
 
 def print_trained(spec: str, trained: Trained) -> None:
     """How a training went, as a table."""
-    facts = {"accuracy": f"{trained.score.accuracy:.4f} of all answers on fresh words"}
-    facts["whole words"] = f"{trained.score.whole_words:.4f}"
-    facts |= {name: f"{score.accuracy:.4f}" for name, score in trained.tests.items()}
+    facts: dict[Label, object] = {"accuracy": Message("cli.on_fresh_words", accuracy=trained.score.accuracy)}
+    facts["whole_words"] = f"{trained.score.whole_words:.4f}"
+    facts |= {verbatim(name): f"{score.accuracy:.4f}" for name, score in trained.tests.items()}
     facts |= {"loss": f"{trained.loss:.4f}", "steps": f"{trained.steps:,}"}
-    facts["tokens per second"] = f"{trained.tokens_per_second:,.0f}"
+    facts["tokens_per_second"] = f"{trained.tokens_per_second:,.0f}"
     print_facts(spec, facts.items())
 
 
@@ -182,8 +186,7 @@ def sweep(
     if retry:
         kept.retry_failed(asked.ids)
     if elsewhere := kept.running(asked.ids):
-        trials = counted(elsewhere, "trial")
-        err.print(f"waiting for {trials} that another sweep has, or had when it was killed less than a minute ago")
+        note("cli.waiting", trials=elsewhere)
     with live_table() as watch:
         if on_cluster:
             run_on_ray(asked, kept, engine, watch)
@@ -213,7 +216,8 @@ def running_table(rows: list[TrialRow]) -> Table:
     running = [row for row in rows if row.status == "running"]
     done = sum(row.status == "done" for row in rows)
     failed = sum(row.status == "failed" for row in rows)
-    title = f"{done:,} of {counted(len(rows), 'trial')} done" + (f", {failed:,} failed" if failed else "")
+    title = Message("cli.trials_done", done=done, trials=len(rows))
+    title = Message("cli.and_failed", done=title, failed=failed) if failed else title
     return table_of_trials(running, varied(rows), title)
 
 
@@ -225,12 +229,12 @@ def varied(rows: list[TrialRow]) -> list[tuple[str, str]]:
     return [key for key in keys if len({str(row.settings[key[0]].get(key[1])) for row in rows}) > 1]
 
 
-def table_of_trials(rows: list[TrialRow], differing: list[tuple[str, str]], title: str | None = None) -> Table:
+def table_of_trials(rows: list[TrialRow], differing: list[tuple[str, str]], title: Message | None = None) -> Table:
     """One row for each trial."""
-    table = table_of(*(key.replace("_", " ") for _, key in differing), "status", "accuracy", title=title)
+    table = table_of(*(verbatim(key.replace("_", " ")) for _, key in differing), "status", "accuracy", title=title)
     for row in rows:
         settings = [str(row.settings[part].get(key, "")) for part, key in differing]
         result = row.result or {}
-        status = f"step {row.steps:,}" if row.status == "running" else row.status
+        status = str(Message("cli.at_step", step=row.steps)) if row.status == "running" else label(row.status)
         table.add_row(*settings, status, result.get("error") or f"{result['accuracy']:.4f}" if result else "")
     return table

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.atomic import write_atomically
+from glassformer.documents.verdict import yes_or_no
 from glassformer.errors import InputError
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, print_table, progress_bar, table_of
+from glassformer.messages import Message, verbatim
+from glassformer.ui.cli.terminal import AsJson, Label, app, note, out, print_json, print_table, progress_bar, table_of
 
 if TYPE_CHECKING:
     from glassformer.documents.lineage.results import Family, Skips, Translating
@@ -30,7 +32,7 @@ def lineage(
     ] = "help-en-de",
     quick: Annotated[bool, typer.Option("--quick", help="A few members, one seed; nothing is translated.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Every member on every task, not eight of them; goes on from the usual run.")
+        bool, typer.Option("--full", help="Every member on every task, not six of them; goes on from the usual run.")
     ] = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the family with its formulas, and train nothing.")
@@ -57,15 +59,15 @@ def lineage(
     folder.mkdir(parents=True, exist_ok=True)
     translation = None if quick or text == "none" else brought(text)
     scale = bench.QUICK if quick else bench.FULL if full else bench.LAPTOP
-    with trials_bar("the family ") as watch:
+    with trials_bar("cli.the_family") as watch:
         family = bench.family(scale, folder, cores(), watch)
-    with trials_bar("skips      ") as watch:
+    with trials_bar("cli.skips") as watch:
         stacked = skips.skips(skips.QUICK if quick else skips.Scale(), folder / "skips.sqlite", cores(), watch)
-    with trials_bar("dates      ") as watch:
+    with trials_bar("cli.dates") as watch:
         dates = aligned.draw_dates(folder, 200 if quick else 400, cores(), watch)
     read = None
     if translation is not None:
-        with trials_bar("translating") as watch:
+        with trials_bar("cli.translating") as watch:
             read = translating.translating(translation, folder, cores(), watch)
     concluded = [*verdicts.of_family(family), *verdicts.of_skips(stacked)]
     concluded += verdicts.of_translating(read) if read else []
@@ -83,7 +85,7 @@ def lineage(
     if read:
         print_translating(read)
     print_verdicts(concluded)
-    err.print(f"wrote {', '.join(f'{name}.svg' for name in drawn)} in {folder}")
+    note("cli.wrote_in", names=[f"{name}.svg" for name in drawn], folder=folder)
     return None
 
 
@@ -96,7 +98,7 @@ def brought(text: str) -> Scale | None:
         if text in fetching.SOURCES:
             fetching.fetch(text)
     except InputError as error:
-        err.print(f"nothing is translated: {error}")
+        note("cli.nothing_translated", why=error.message)
         return None
     scale = Scale(text)
     check(scale)
@@ -104,9 +106,9 @@ def brought(text: str) -> Scale | None:
 
 
 @contextmanager
-def trials_bar(what: str) -> Iterator[Callable[[list[TrialRow]], None]]:
+def trials_bar(id: str) -> Iterator[Callable[[list[TrialRow]], None]]:
     """How many steps of all trials are done."""
-    with progress_bar(what) as advance:
+    with progress_bar(id) as advance:
 
         def watch(trials: list[TrialRow]) -> None:
             steps = [int(trial.settings["training"]["steps"]) for trial in trials]
@@ -124,13 +126,14 @@ def list_family(as_json: bool) -> None:
     windows = {name: part for name, part in WINDOWS.items() if part is not None}
     parts: dict[str, Any] = {**FAMILY, **windows, "multi-head": MultiHead}
     given = {name: f"score={name}" for name in FAMILY} | {name: f"window={name}" for name in windows}
-    given |= {"multi-head": "heads=4, groups=2", "rotary": "score=rotary, positions=rotary in a Transformer"}
-    given["alibi"] = "score=alibi, positions=alibi in a Transformer"
+    given["multi-head"] = "heads=4, groups=2"
+    for name in ("rotary", "alibi"):
+        given[name] = str(Message("cli.in_a_transformer", part=f"score={name}, positions={name}"))
     rows = [(name, part.source, (part.__doc__ or "").split("\n")[0], given[name]) for name, part in parts.items()]
     if as_json:
         keys = ("name", "source", "formula", "part")
         return print_json([dict(zip(keys, row, strict=True)) for row in rows])
-    print_table(("mechanism", "source", "formula", "as a part of a model"), rows)
+    print_table(("mechanism", "source", "formula", "as_a_part"), rows)
     return None
 
 
@@ -141,11 +144,11 @@ def print_family(family: Family) -> None:
     for host, task in dict.fromkeys((row.host, row.task) for row in family.rows):
         rows = family.of(host, task)
         tests = list(next(iter(rows.values())).tests)
-        where = {RNN: "in a recurrent reader", BLOCK: "in the block of a Transformer"}[host]
+        title = Message({RNN: "cli.in_an_encoder_decoder", BLOCK: "cli.in_a_block"}[host], task=task)
         one_answer = all(row.whole == row.accuracy for row in rows.values())
-        whole_names = [] if one_answer else ["whole sequences"]
-        columns = ("mechanism", "accuracy", "spread of seeds", *whole_names, *tests, "steps to 99 %", "seconds")
-        table = table_of(*columns, title=f"{task}, {where}")
+        whole_names = [] if one_answer else ["whole_sequences"]
+        measured: list[Label] = ["accuracy", "spread", *whole_names, *map(verbatim, tests), "steps_to_99", "seconds"]
+        table = table_of("mechanism", *measured, title=title)
         for name, row in rows.items():
             whole = [] if one_answer else [row.whole]
             right = [f"{value:.3f}" for value in (row.accuracy, row.spread, *whole, *row.tests.values())]
@@ -161,17 +164,17 @@ def print_skips(stacked: Skips) -> None:
         (kind, *(f"{value:.3f}" for value in by_depth.values()), f"{ends[kind][0] / ends[kind][1]:.2g}")
         for kind, by_depth in stacked.accuracies.items()
     )
-    print_table(("skips", *(f"{depth} layers" for depth in depths), "gradient, first : last layer"), rows)
+    print_table(("skips", *(Message("cli.layers", layers=depth) for depth in depths), "gradient_first_last"), rows)
 
 
 def print_translating(read: Translating) -> None:
     """BLEU by length."""
     lengths = list(next(iter(read.bleu.values())))
     rows = ((score, *(f"{value:.1f}" for value in by_length.values())) for score, by_length in read.bleu.items())
-    print_table(("BLEU", *(f"up to {most} tokens" for most in lengths)), rows)
+    print_table(("bleu", *(Message("cli.up_to_tokens", tokens=most) for most in lengths)), rows)
 
 
 def print_verdicts(verdicts: list[Verdict]) -> None:
     """What was claimed, and what was seen here."""
-    rows = ((verdict.claim, verdict.seen, "yes" if verdict.holds else "no") for verdict in verdicts)
+    rows = ((verdict.claim, verdict.seen, yes_or_no(verdict.holds)) for verdict in verdicts)
     print_table(("claim", "here", "holds"), rows, show_lines=True)

@@ -13,12 +13,16 @@ from glassformer.algebra.limits import Limits
 from glassformer.atomic import write_atomically
 from glassformer.automata import AnyMachine, Machine, formats, machine
 from glassformer.automata.spec import CALLS, signature
+from glassformer.documents.verdict import yes_or_no
 from glassformer.errors import InputError
+from glassformer.messages import Message
 from glassformer.ui.cli.terminal import (
     AsJson,
+    Label,
     Spec,
     app,
-    err,
+    label,
+    note,
     out,
     print_facts,
     print_json,
@@ -26,7 +30,7 @@ from glassformer.ui.cli.terminal import (
     progress_bar,
     table_of,
 )
-from glassformer.wording import counted, visible
+from glassformer.wording import visible
 
 if TYPE_CHECKING:
     from glassformer.compiler.classification import Classification
@@ -47,7 +51,7 @@ def zoo(
     if as_json:
         return print_json(rows)
     named = ((f"{row['name']}{row['parameters']}", row["states"] or "∞", row["about"]) for row in rows)
-    print_table(("machine", "states", "what it computes"), named, title="The zoo (states for the parameters shown)")
+    print_table(("machine", "states", "what_it_computes"), named, title=Message("cli.the_zoo"))
     return None
 
 
@@ -63,7 +67,7 @@ def convert(
 ) -> None:
     """Write a machine to a file, in the format that the file's ending names."""
     formats.write(machine(spec), file)
-    err.print(f"wrote {file}")
+    note("common.wrote", place=file)
 
 
 @app.command()
@@ -82,7 +86,7 @@ def classify(
     from glassformer.compiler.classification import classify as judge
 
     limits = Limits(elements=most_elements, images=most_images, rows=most_rows, seconds=seconds)
-    with progress_bar("searching") as advance:
+    with progress_bar("cli.searching") as advance:
         found = judge(machine(spec), length, merge, limits, lambda what, done, most: advance(done, most))
     if drawing is not None:
         draw(found, spec, drawing)
@@ -99,7 +103,7 @@ def draw(found: Classification, spec: str, file: Path) -> None:
     if found.cascade is None:
         raise InputError("cli.no_cascade", notes=found.notes)
     write_atomically(file, draw_cascade(found.cascade, spec).encode())
-    err.print(f"wrote {file}")
+    note("common.wrote", place=file)
 
 
 def show_classification(found: Classification, spec: str) -> None:
@@ -109,37 +113,40 @@ def show_classification(found: Classification, spec: str) -> None:
         show_cascade(found)
 
 
-def facts_of(found: Classification) -> Iterator[tuple[str, object]]:
+def facts_of(found: Classification) -> Iterator[tuple[Label, object]]:
     """What is known, line by line."""
     values = found.to_json()
-    fewer = values["minimal_states"] < values["states"]
-    yield "states", f"{values['states']:,}" + (f"; {values['minimal_states']:,} when minimal" if fewer else "")
+    states, minimal = values["states"], values["minimal_states"]
+    smaller = Message("cli.smaller_when_minimal", states=states, minimal=minimal)
+    yield "states", smaller if minimal < states else f"{states:,}"
     if found.monoid:
-        classes = ", ".join(f"{number:,} {kind}" for kind, number in values["green"].items())
-        size = counted(values["monoid_size"], "element")
-        yield "monoid", f"{size}, {counted(values['idempotents'], 'idempotent')}; classes: {classes}"
+        classes = [f"{number:,} {kind}" for kind, number in values["green"].items()]
+        sizes = {"elements": values["monoid_size"], "idempotents": values["idempotents"]}
+        yield "monoid", Message("cli.monoid", **sizes, classes=classes)
     if found.plain:
         groups = (f"{number} × {name}" if number > 1 else name for name, number in found.groups().items())
-        yield "simple groups", ", ".join(groups) or "none"
+        yield "simple_groups", ", ".join(groups) or label("none")
     for name in ("aperiodic", "quasi_aperiodic", "solvable"):
-        yield name.replace("_", "-"), {True: "yes", False: "no", None: "not decided"}[values[name]]
+        yield name, Message("cli.not_decided") if values[name] is None else yes_or_no(values[name])
     if values["complexity"]:
         yield from (("class", values["complexity"]), ("because", values["theorem"]), ("assuming", values["assumes"]))
     for method, layers in values["depth"].items():
-        doubled = found.layers.get(method)
-        unknown = (
-            f"none of constant depth; {doubled} with doubling for what is not solvable" if doubled else "not known"
-        )
-        known = f"{counted(layers or 0, 'layer')} for words of {counted(found.length, 'letter')}"
-        yield f"depth by {method}", unknown if layers is None else known
+        if layers is not None:
+            depth = Message("cli.depth", layers=layers, letters=found.length)
+        elif doubled := found.layers.get(method):
+            depth = Message("cli.no_constant_depth", layers=doubled)
+        else:
+            depth = Message("cli.not_known")
+        yield Message("cli.depth_by", method=method), depth
     yield from (("note", note) for note in found.notes)
 
 
 def show_cascade(found: Classification) -> None:
     """The levels of the cascade."""
-    levels = counted(found.plain.decomposition.levels if found.plain else 0, "level")
-    merged = len(found.cascade.levels) if found.cascade and found.cascade is not found.plain else None
-    title = f"The cascade: {levels}" + (f", of which {merged} are left when merged" if merged else "")
+    levels = found.plain.decomposition.levels if found.plain else 0
+    title = Message("cli.the_cascade", levels=levels)
+    if found.cascade and found.cascade is not found.plain:
+        title = Message("cli.the_cascade_merged", levels=levels, merged=len(found.cascade.levels))
     rows = (
         (
             level,
@@ -147,13 +154,13 @@ def show_cascade(found: Classification) -> None:
             f"{group.order:,}",
             component.points,
             ", ".join(group.layers) or "–",
-            ", ".join(group.simple_factors) or "none: a memory",
+            ", ".join(group.simple_factors) or label("memory"),
             number,
         )
         for level, component, number in found.components()
         for group in [component.group]
     )
-    print_table(("level", "group", "order", "tiles", "abelian layers", "simple factors", "count"), rows, title=title)
+    print_table(("level", "group", "order", "tiles", "abelian_layers", "simple_factors", "count"), rows, title=title)
 
 
 def show_machine(shown: Machine, as_json: bool) -> None:
@@ -161,10 +168,11 @@ def show_machine(shown: Machine, as_json: bool) -> None:
     if as_json:
         return print_json(json.loads(formats.dumps(shown, "json")))
     states, letters = [visible(name) for name in shown.states], [visible(symbol) for symbol in shown.symbols]
-    wide = table_of("state", *(f"after {letter}" for letter in letters), "output", title=repr(shown))
-    narrow = table_of("state", "where the letters lead", "output", title=repr(shown))
+    wide = table_of("state", *(Message("cli.after", letter=a) for a in letters), "output", title=shown)
+    narrow = table_of("state", "where_letters_lead", "output", title=shown)
     for q, name in enumerate(states):
-        state, output = f"{name} (start)" if q == shown.start else name, visible(str(shown.outputs[q]))
+        state = str(Message("cli.start_state", state=name)) if q == shown.start else name
+        output = visible(str(shown.outputs[q]))
         targets = [states[target] for target in shown.delta[:, q]]
         wide.add_row(state, *targets, output)
         letters_to = {

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import glassformer
-from glassformer.messages import Message
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, progress_bar, table_of
+from glassformer.messages import Message, verbatim
+from glassformer.ui.cli.terminal import AsJson, app, label, note, print_json, print_table, progress_bar, say
+
+if TYPE_CHECKING:
+    from glassformer.instruments.heads import HeadScore
 
 measure = typer.Typer(no_args_is_help=True, help="Look inside a model, built or trained, with an instrument.")
 app.add_typer(measure, name="measure")
@@ -34,8 +38,8 @@ def heads(
 ) -> None:
     """Name what every attention head does, by its patterns beside ideal ones.
 
-    Built models are shown nasty words too, which move every head; trained ones only words like those they know. How
-    much a head matters is the part of the answers that change when what it reads is replaced by its mean over words.
+    Built models are shown adversarial words too, which move every head; trained ones only words like those they know.
+    How much a head matters is the part of the answers that change when what it reads is replaced by its mean over words.
     Models of text are shown stretches of one.
     """
     from glassformer.instruments import score_heads
@@ -48,22 +52,27 @@ def heads(
         return print_json(
             {"layers": [{"heads": [score.to_json() for score in scores if score.layer == i]} for i in layers]}
         )
-    table = table_of("layer", "head", "job", "how clearly", "matters", "next best")
-    for score in scores:
-        job = score.title
-        if score.at is not None:
-            job = Message("measure.job_at", job=job, tokens=[opened.names[token] for token in score.at])
-        table.add_row(
-            str(score.layer),
-            str(score.head),
-            str(job),
+    rows = (
+        (
+            score.layer,
+            score.head,
+            operation_of(score, opened.names),
             f"{score.confidence:.3f}",
             f"{score.matters:.3f}",
             f"{score.next_best.title} {score.scores[score.next_best]:.3f}",
         )
-    out.print(table)
-    err.print(str(Message("measure.seen_on", words=len(tokens), tokens=tokens.shape[1])))
+        for score in scores
+    )
+    print_table(("layer", "head", "operation", "how_clearly", "matters", "next_best"), rows)
+    note("measure.seen_on", words=len(tokens), tokens=tokens.shape[1])
     return None
+
+
+def operation_of(score: HeadScore, names: Sequence[str]) -> Message:
+    """What a head does, and at which tokens, if it is not at all of them."""
+    if score.at is None:
+        return score.title
+    return Message("measure.operation_at", operation=score.title, tokens=[names[token] for token in score.at])
 
 
 @measure.command()
@@ -81,11 +90,9 @@ def shortcut(
     judged = judge(family)
     if as_json:
         return print_json({"layers": [asdict(member) for member in family], **judged.to_json()})
-    table = table_of("length", "layers", "wrong")
-    for member in sorted(family, key=lambda member: member.length):
-        table.add_row(f"{member.length:,}", f"{member.depth:,}", f"{member.wrong:,}")
-    out.print(table)
-    return out.print(str(Message("measure.shortcut" if judged.shortcut else "measure.no_shortcut", why=judged.why)))
+    members = sorted(family, key=lambda member: member.length)
+    print_table(("length", "layers", "wrong"), ((f"{m.length:,}", f"{m.depth:,}", f"{m.wrong:,}") for m in members))
+    return say("measure.shortcut" if judged.shortcut else "measure.no_shortcut", why=judged.why)
 
 
 @measure.command()
@@ -113,7 +120,7 @@ def dictionary(
     batches = opened.batches(words, seed=seed, text=text)
     vectors = opened.vectors(Site.parse(hook), [each.tokens for each in batches])
     config = DictionaryConfig(vectors.shape[1], features, kind, l1, k)
-    with progress_bar(str(Message("measure.training"))) as advance:
+    with progress_bar("cli.training") as advance:
         trained = train_dictionary(vectors, config, steps, seed=seed, progress=advance)
     measured = assess(trained, vectors, opened.is_built)
     if out_folder is not None:
@@ -121,11 +128,9 @@ def dictionary(
     if as_json:
         layer = int(hook.split(".")[1]) if hook.startswith("blocks.") else None
         return print_json({"hook": hook, "layers": [{"layer": layer, **measured}]})
-    table = table_of("measured", "")
-    for name, value in measured.items():
-        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3f}")
-    out.print(table)
-    err.print(str(Message("measure.of_vectors", count=len(vectors), hook=hook)))
+    rows = ((label(name), f"{n:,}" if isinstance(n, int) else f"{n:.3f}") for name, n in measured.items())
+    print_table(("measured", verbatim("")), rows)
+    note("measure.of_vectors", count=len(vectors), hook=hook)
     if out_folder:
-        err.print(str(Message("measure.wrote", place=str(out_folder))))
+        note("common.wrote", place=out_folder)
     return None

@@ -14,7 +14,7 @@ import typer
 import glassformer
 from glassformer.messages import Message
 from glassformer.ui.cli.measuring import measure
-from glassformer.ui.cli.terminal import Advance, AsJson, err, out, print_json, progress_bar, table_of
+from glassformer.ui.cli.terminal import Advance, AsJson, note, print_json, print_table, progress_bar
 
 Folder = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model's folder, or that of a training run, or Hugging Face's.")
@@ -31,7 +31,7 @@ Engine = Annotated[
 @contextmanager
 def reading(name: str) -> Iterator[Advance]:
     """A progress bar over the sentences that a model reads."""
-    with progress_bar(str(Message("measure.reading", name=name))) as advance:
+    with progress_bar("measure.reading", name=name) as advance:
         yield advance
 
 
@@ -57,15 +57,13 @@ def information(
     if as_json:
         layers = [{"layer": layer, **asdict(value)} for layer, value in found.items()]
         return print_json({"tokens": sample.tokens, "layers": layers})
-    table = table_of("layer", "bits", "±", "as counted", "shuffled", "held out", "most")
-    for layer, value in found.items():
-        numbers = (value.bits, value.error, value.plug_in, value.null, value.held_out, value.most)
-        table.add_row(layer, *(f"{number:z.2f}" for number in numbers))
-    out.print(table)
+    bits = {name: (b.bits, b.error, b.plug_in, b.null, b.held_out, b.most) for name, b in found.items()}
+    rows = ((name, *(f"{number:z.2f}" for number in numbers)) for name, numbers in bits.items())
+    print_table(("layer", "bits", "plus_minus", "as_counted", "shuffled", "held_out", "most"), rows)
     most = max(value.clusters for value in found.values())
     id = "measure.all_tokens" if sample.tokens < tokens else "measure.tokens"
     of = Message(id, tokens=sample.tokens, each=each) if sample.tokens < tokens else Message(id, tokens=sample.tokens)
-    err.print(str(Message("measure.clustered", of=of, vectors=len(sample.labels), clusters=most)))
+    note("measure.clustered", of=of, vectors=len(sample.labels), clusters=most)
     return None
 
 
@@ -89,11 +87,9 @@ def recovery(
     found = probe_layers(sample, seed)
     if as_json:
         return print_json({"layers": [asdict(each) for each in found]})
-    table = table_of("layer", "token: nearest", "probe", "control", "place: nearest", "probe", "control")
-    for layer in found:
-        name, *shares = asdict(layer).values()
-        table.add_row(name, *(f"{share:.3f}" for share in shares))
-    out.print(table)
+    shares = (asdict(layer).values() for layer in found)
+    rows = ((name, *(f"{share:.3f}" for share in each)) for name, *each in shares)
+    print_table(("layer", "token_nearest", "probe", "control", "place_nearest", "probe", "control"), rows)
     return None
 
 
@@ -121,10 +117,9 @@ def similarity(
     if as_json:
         layers = [{"layer": name, **measured, "samples": moments[name].count} for name, measured in found.items()]
         return print_json({"layers": layers})
-    table = table_of("layer", "PWCCA", "both ways", "SVCCA", "CCA", "CKA", "vectors")
-    for name, measured in found.items():
-        table.add_row(name, *(f"{value:.3f}" for value in measured.values()), f"{moments[name].count:,}")
-    out.print(table)
+    counts = {name: f"{moments[name].count:,}" for name in found}
+    rows = ((name, *(f"{value:.3f}" for value in each.values()), counts[name]) for name, each in found.items())
+    print_table(("layer", "pwcca", "both_ways", "svcca", "cca", "cka", "vectors"), rows)
     return None
 
 
@@ -148,11 +143,10 @@ def change(
         found = changes(model.layers.names, names, accumulated(work, engine, advance))
     if as_json:
         return print_json({"layers": [each.to_json() for each in found]})
-    table = table_of("from", "to", "tokens", "distance", "vectors")
-    for each in found:
-        distance = str(Message("measure.too_few")) if each.distance is None else f"{each.distance:z.3f}"
-        table.add_row(each.before, each.after, str(each.group), distance, f"{each.samples:,}")
-    out.print(table)
+    few = Message("measure.too_few")
+    distances = (few if each.distance is None else f"{each.distance:z.3f}" for each in found)
+    rows = ((c.before, c.after, c.group, d, f"{c.samples:,}") for c, d in zip(found, distances, strict=True))
+    print_table(("from", "to", "tokens", "distance", "vectors"), rows)
     return None
 
 
@@ -178,8 +172,7 @@ def influence(
         found = measured(model.layers, batches, model.ordinary, seed)
     if as_json:
         return print_json({"layers": [asdict(each) for each in found]})
-    table = table_of("layer", "replaced", "dropped", "replaced, neighbours", "replaced, behind it")
-    for each in found:
-        table.add_row(each.layer, *(f"{moved:z.4f}" for moved in (each.replaced, each.dropped, each.near, each.after)))
-    out.print(table)
+    moved = {each.layer: (each.replaced, each.dropped, each.near, each.after) for each in found}
+    rows = ((layer, *(f"{each:z.4f}" for each in numbers)) for layer, numbers in moved.items())
+    print_table(("layer", "replaced", "dropped", "replaced_neighbours", "replaced_behind"), rows)
     return None

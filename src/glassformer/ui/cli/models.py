@@ -13,16 +13,19 @@ from glassformer.messages import Message
 from glassformer.ui.cli.terminal import (
     AsJson,
     Folder,
+    Label,
     Spec,
     app,
-    err,
+    label,
+    note,
     out,
     print_facts,
     print_json,
     print_table,
     progress_bar,
+    say,
 )
-from glassformer.wording import counted, visible
+from glassformer.wording import visible
 
 if TYPE_CHECKING:
     from glassformer.compiler.built import Built
@@ -37,7 +40,7 @@ def compile(
     length: Annotated[
         int, typer.Option(help="Longest word for which the model must be exact; it may be exact for longer ones.")
     ] = 128,
-    method: Annotated[str, typer.Option(help="auto, log, cascade, gridworld or dyck.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, or a construction by name (see `glassformer classify`).")] = "auto",
     dtype: Annotated[str, typer.Option(help="float32, float64, float16 or bfloat16.")] = "float32",
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Save the model here.")] = None,
     as_json: AsJson = False,
@@ -53,17 +56,17 @@ def compile(
         return print_json(certificate.summary())
     print_facts(spec, facts_of(certificate))
     if folder is None:
-        err.print("not saved: give --out DIR to keep the model")
+        note("cli.not_saved")
     return None
 
 
-def facts_of(certificate: Certificate) -> Iterator[tuple[str, object]]:
+def facts_of(certificate: Certificate) -> Iterator[tuple[Label, object]]:
     """What a model promises, with what its sizes grow with, and its margins."""
     for name in ("theorem", "method", "why", "layers", "heads", "width", "mlp", "parameters", "dtype", "exact_length"):
         value = getattr(certificate, name)
-        grows = f" ({certificate.grows[name]})" if name in certificate.grows else ""
-        yield name.replace("_", " "), f"{value:,}{grows}" if isinstance(value, int) else value
-    yield from ((str(Message(f"margins.{name}_name")), m) for name, m in certificate.margins.summary().items())
+        grows = certificate.grows.get(name)
+        yield name, Message("cli.grows", value=value, grows=grows) if grows else Message("common.verbatim", text=value)
+    yield from ((Message(f"margins.{name}_name"), m) for name, m in certificate.margins.summary().items())
 
 
 @app.command()
@@ -80,16 +83,15 @@ def verify(
     from glassformer.compiler.verification import verify as check
 
     built = open_model(folder)
-    with progress_bar("verifying") as advance:
+    with progress_bar("cli.verifying") as advance:
         report = check(built, words, length, seed, advance)
     if as_json:
         print_json(report.to_json())
     else:
-        every = f"all {counted(report.words, 'word')}" if report.exhaustive else counted(report.words, "word")
-        positions = counted(report.positions, "position")
-        out.print(f"{every} of length {report.longest:,}: {positions}, {report.wrong:,} wrong")
+        counts = {"words": report.words, "positions": report.positions, "wrong": report.wrong}
+        say("cli.verified_all" if report.exhaustive else "cli.verified", **counts, length=report.longest)
         if report.first_mistake:
-            out.print(f"first mistake: {report.first_mistake}")
+            say("cli.first_mistake", what=report.first_mistake)
     if report.wrong:
         raise typer.Exit(1)
 
@@ -113,9 +115,10 @@ def run(
     if as_json:
         return print_json({"states": states, "outputs": outputs})
     first, letters = built.machine.start, built.machine.split(word)
-    rows = [("start", "", built.machine.states[first], built.machine.outputs[first])]
-    rows += [(str(i), *row) for i, row in enumerate(zip(letters, states, outputs, strict=True), start=1)]
-    print_table(("position", "letter", "state", "output"), ([visible(str(part)) for part in row] for row in rows))
+    rows = zip(letters, states, outputs, strict=True)
+    shown = [[str(i), *(visible(str(part)) for part in row)] for i, row in enumerate(rows, start=1)]
+    start = [label("start"), "", visible(built.machine.states[first]), visible(str(built.machine.outputs[first]))]
+    print_table(("position", "letter", "state", "output"), [start, *shown])
     return None
 
 
@@ -128,16 +131,14 @@ def show(folder: Folder, as_json: AsJson = False) -> None:
     certificate, described = built.certificate, describe(built.model, built.certificate)
     if as_json:
         return print_json(described.to_json())
-    print(
-        f"{certificate.theorem}\n"
-        f"Exact for every word of up to {counted(certificate.exact_length, 'letter')}, in {certificate.dtype}\n"
-        f"{counted(certificate.layers, 'layer')}, {counted(certificate.heads, 'head')}, width {certificate.width}, "
-        f"{counted(certificate.mlp, 'MLP unit')}, {counted(certificate.parameters, 'parameter')}"
-    )
+    out.print(str(certificate.theorem))
+    say("cli.exact", letters=certificate.exact_length, dtype=certificate.dtype)
+    say("cli.sizes", **{name: getattr(certificate, name) for name in ("layers", "heads", "width", "mlp", "parameters")})
     registers = map(register_row, certificate.registers)
-    print_table(("register", "columns", "holds"), registers, title="The residual stream", box=box.SIMPLE)
+    print_table(("register", "columns", "content"), registers, title=Message("cli.residual_stream"), box=box.SIMPLE)
     parts = part_rows(certificate, described)
-    print_table(("layer", "part", "what it does", "reads", "writes"), parts, title="The layers", box=box.SIMPLE)
+    columns = ("layer", "part", "what_it_does", "reads", "writes")
+    print_table(columns, parts, title=Message("cli.the_layers"), box=box.SIMPLE)
     return None
 
 
@@ -149,16 +150,16 @@ def register_row(register: Register) -> tuple[object, ...]:
 
 def part_rows(certificate: Certificate, described: Description) -> Iterator[tuple[object, ...]]:
     """Tokens, positions, every head and MLP, and the answer."""
-    yield "", "tokens", certificate.tokens, "", ", ".join(described.tokens_write)
-    yield "", "positions", "where we are", "", ", ".join(described.positions_write)
+    yield "", label("tokens"), certificate.tokens, "", ", ".join(described.tokens_write)
+    yield "", label("positions"), Message("cli.where_we_are"), "", ", ".join(described.positions_write)
     for i, layer in enumerate(described.layers):
         for h, head in enumerate(layer.heads):
-            does = f"{head.operation.title}: match {', '.join(head.query)} with {', '.join(head.key)}"
-            yield i, f"head {h}", does, ", ".join(head.value), ", ".join(head.writes)
+            what = Message("cli.matches", operation=head.operation.title, query=head.query, key=head.key)
+            yield i, Message("labels.head_number", head=h), what, ", ".join(head.value), ", ".join(head.writes)
         if mlp := layer.mlp:
-            does = f"{'; '.join(map(str, mlp.does))} ({mlp.units} units)"
-            yield "", "MLP", does, ", ".join(mlp.reads), ", ".join(mlp.writes)
-    yield "", "answer", certificate.answer, ", ".join(described.answer_reads), ""
+            what = Message("cli.mlp_does", does=mlp.does, units=mlp.units)
+            yield "", "MLP", what, ", ".join(mlp.reads), ", ".join(mlp.writes)
+    yield "", label("answer"), certificate.answer, ", ".join(described.answer_reads), ""
 
 
 def open_model(folder: Path) -> Built:
@@ -167,5 +168,5 @@ def open_model(folder: Path) -> Built:
 
     built = Built.load(folder)
     if built.changed:
-        err.print("warning: the weights were changed after the model was built; its certificate no longer holds")
+        note("cli.weights_changed")
     return built

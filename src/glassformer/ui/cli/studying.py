@@ -9,9 +9,10 @@ import typer
 from rich import box
 
 from glassformer.atomic import write_atomically
+from glassformer.messages import Message, verbatim
 from glassformer.ui.cli.learning import live_table
 from glassformer.ui.cli.lineage import print_verdicts
-from glassformer.ui.cli.terminal import AsJson, Spec, app, err, print_json, print_table, progress_bar
+from glassformer.ui.cli.terminal import AsJson, Spec, app, note, print_json, print_table, progress_bar
 
 
 @app.command()
@@ -41,10 +42,14 @@ def evolve(
 
     scale = replace(QUICK if quick else Scale(), corpus=corpus, norm_place=norm)
     scale = scale if steps is None else replace(scale, steps=steps)
-    with progress_bar("training") as advance:
+    with progress_bar("cli.training") as advance:
         learned = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
-    with progress_bar("measuring ") as advance:
-        found = measure(scale, folder, learned, lambda what, count, of: advance(count, of, what))
+    with progress_bar("cli.measuring") as advance:
+
+        def show(what: str, count: int, of: int) -> None:
+            advance(count, of, Message(f"cli.measuring_{what}"))
+
+        found = measure(scale, folder, learned, show)
     concluded = verdicts(found)
     everything = replace(found, quick=quick, claims=[verdict.written() for verdict in concluded]).to_json()
     write_atomically(folder / "evolution.json", to_json(everything).encode())
@@ -52,9 +57,9 @@ def evolve(
     if as_json:
         return print_json(everything)
     numbers = ((n, f"{m.accuracy:.3f}", f"{m.guess:.3f}", f"{m.tokens_per_second:,.0f}") for n, m in learned.items())
-    print_table(("model", "accuracy", "majority baseline", "tokens per second"), numbers)
+    print_table(("model", "accuracy", "majority_baseline", "tokens_per_second"), numbers)
     print_verdicts(concluded)
-    err.print(f"wrote {folder / 'evolution.svg'}")
+    note("common.wrote", place=folder / "evolution.svg")
     return None
 
 
@@ -82,11 +87,11 @@ def brittleness(
     write_atomically(folder / "brittleness.svg", found.draw().encode())
     if as_json:
         return print_json(found.to_json())
-    letters = [f"p={p:g}" for p in next(iter(found.by_letter.values()))]
-    longer = [f"T={n}" for n in next(iter(found.by_length.values()))]
-    title = f"Accuracy of {spec}, by the probability p of its last letter and by the length T of words"
+    letters = [verbatim(f"p={p:g}") for p in next(iter(found.by_letter.values()))]
+    longer = [verbatim(f"T={n}") for n in next(iter(found.by_length.values()))]
+    title = Message("cli.brittleness", spec=spec)
     scores = {name: [*by.values(), *found.by_length[name].values()] for name, by in found.by_letter.items()}
     rows = ((name, *(f"{score:.3f}" for score in row)) for name, row in scores.items())
     print_table(("model", *letters, *longer), rows, title=title, box=box.SIMPLE, padding=(0, 1, 0, 0))
-    err.print(f"wrote {folder / 'brittleness.svg'}")
+    note("common.wrote", place=folder / "brittleness.svg")
     return None

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Protocol
+from typing import Annotated, Any, NoReturn, Protocol, TypeAlias
 
 import typer
 from rich import box
@@ -19,6 +19,7 @@ from rich.table import Column, Table
 from typer.core import TyperGroup
 
 from glassformer.errors import InputError
+from glassformer.messages import Message
 
 
 class Commands(TyperGroup):
@@ -32,20 +33,20 @@ class Commands(TyperGroup):
             finally:
                 sys.stdout.flush()
         except InputError as error:
-            leave(str(error), 2)
+            leave(error.message, 2)
         except BrokenPipeError:  # whoever read our output has had enough
             drop_output()
             raise typer.Exit(141) from None
         except ConnectionError:
-            leave("a process that took part in this was ended from outside; the same command goes on where it can", 1)
+            leave(Message("cli.process_ended"), 1)
         except OSError as error:
             drop_output()
-            leave(f"cannot write the output: {error.strerror}", 2)
+            leave(Message("cli.cannot_write_output", why=error.strerror), 2)
 
 
-def leave(message: str, code: int) -> NoReturn:
+def leave(why: Message, code: int) -> NoReturn:
     """Say why, and exit."""
-    print(f"glassformer: {message}", file=sys.stderr)
+    print(Message("cli.ended", why=why), file=sys.stderr)
     raise typer.Exit(code) from None
 
 
@@ -85,12 +86,32 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder made
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of a table.")]
 
 
-def table_of(*columns: str, **style: Any) -> Table:
+def say(id: str, **values: Any) -> None:
+    """A sentence on standard output."""
+    out.print(str(Message(id, **values)))
+
+
+def note(id: str, **values: Any) -> None:
+    """A sentence on standard error, beside what the command prints."""
+    err.print(str(Message(id, **values)), soft_wrap=True)
+
+
+Label: TypeAlias = str | Message
+"""A heading or a name: its key in `labels.toml`, or a message with values, `verbatim` for what is given."""
+
+
+def label(name: Label) -> str:
+    """As it is printed."""
+    return str(Message(f"labels.{name}") if isinstance(name, str) else name)
+
+
+def table_of(*columns: Label, title: object = None, **style: Any) -> Table:
     """An empty table that breaks long words in a narrow terminal, and never drops a part of them."""
-    return Table(*(Column(header, overflow="fold") for header in columns), **style)
+    headings = (Column(label(column), overflow="fold") for column in columns)
+    return Table(*headings, title=None if title is None else str(title), **style)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], **style: Any) -> None:
+def print_table(columns: Sequence[Label], rows: Iterable[Sequence[object]], **style: Any) -> None:
     """A table on standard output."""
     table = table_of(*columns, **style)
     for row in rows:
@@ -98,9 +119,10 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], **styl
     out.print(table)
 
 
-def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
+def print_facts(title: object, facts: Iterable[tuple[Label, object]]) -> None:
     """Names with their values, one below the other."""
-    print_table((), facts, title=title, show_header=False, box=box.SIMPLE)
+    named = ((label(name), value) for name, value in facts)
+    print_table((), named, title=title, show_header=False, box=box.SIMPLE)
 
 
 def print_json(value: Any) -> None:
@@ -109,29 +131,30 @@ def print_json(value: Any) -> None:
 
 
 class Advance(Protocol):
-    """Moves a bar, and writes some words beside it."""
+    """Moves a bar, and says what is done now."""
 
-    def __call__(self, done: int, total: int, words: str = "") -> None:
+    def __call__(self, done: int, total: int, now: Message | None = None) -> None:
         """So many of so many."""
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Advance]:
+def progress_bar(id: str, **values: Any) -> Iterator[Advance]:
     """A bar on standard error; where nobody watches, a line every ten seconds."""
+    what = Message(id, **values)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     if err.is_terminal:
         with Progress(*columns, console=err, transient=True) as progress:
-            task = progress.add_task(what, total=None)
-            yield lambda done, total, words="": progress.update(
-                task, completed=done, total=total, description=what + words
+            task = progress.add_task(str(what), total=None)
+            yield lambda done, total, now=None: progress.update(
+                task, completed=done, total=total, description=str(now or what)
             )
         return
     printed = time.monotonic()
 
-    def show(done: int, total: int, words: str = "") -> None:
+    def show(done: int, total: int, now: Message | None = None) -> None:
         nonlocal printed
         if time.monotonic() > printed + 10:
             printed = time.monotonic()
-            err.print(f"{what}{words}: {done:,} of {total:,}")
+            note("cli.progress", what=now or what, done=done, total=total)
 
     yield show

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.atomic import write_atomically
-from glassformer.ui.cli.terminal import AsJson, app, err, out, print_json, print_table, progress_bar
+from glassformer.messages import Message
+from glassformer.ui.cli.terminal import AsJson, app, note, print_json, print_table, progress_bar, say
 
 if TYPE_CHECKING:
     from glassformer.documents.inside.facts import FactStudy, Stored
@@ -44,11 +45,11 @@ def facts(
     if planted:
         model = plant(world, planted)
     else:
-        with progress_bar("learning") as advance:
+        with progress_bar("cli.learning") as advance:
             model = learn(world, seed=seed, progress=advance)
-    known = {NAMES: world.names, SENTENCES: [f"start {world.prompt(fact)}" for fact in range(world.count)]}
+    known = {NAMES: world.names, SENTENCES: [" ".join(("start", world.prompt(fact))) for fact in range(world.count)]}
     files.save(folder / "model", model, {name: files.to_json(list(texts)) for name, texts in known.items()})
-    with progress_bar("tracing and editing") as advance:
+    with progress_bar("cli.tracing_and_editing") as advance:
         found = looking.study(model, world, edits, seed=seed, progress=advance)
     stored = looking.capacity(world, seed=seed) if capacity else []
     write_atomically(folder / "facts.svg", traced_map(found).encode())
@@ -62,7 +63,7 @@ def facts(
     print_places(found)
     if stored:
         print_capacity(stored, world.bits)
-    err.print(f"wrote {folder / 'model'} and {folder / 'facts.svg'}")
+    note("cli.wrote_both", one=folder / "model", other=folder / "facts.svg")
     return None
 
 
@@ -73,13 +74,13 @@ def traced_map(found: FactStudy) -> str:
 
     layers = sorted({place.layer for place in found.places})
     traced = [[place.traced for place in found.places if place.layer == layer] for layer in layers]
-    title = "Where is a fact? Part of the answer that each MLP brings back"
-    return draw_heatmap(traced, [f"layer {i} MLP" for i in layers], POSITIONS, title, full=1.0)
+    rows = [str(Message("labels.layer_mlp", layer=i)) for i in layers]
+    return draw_heatmap(traced, rows, POSITIONS, str(Message("cli.facts_map")), full=1.0)
 
 
 def print_places(found: FactStudy) -> None:
     """Tracing and editing side by side, and who makes the answers."""
-    columns = ("layer", "MLP at", "traced", "edit works", "others kept", "same subject kept")
+    columns = ("layer", "mlp_at", "traced", "edit_works", "others_kept", "same_subject_kept")
     tried = [(each.efficacy, each.others_kept, each.same_subject_kept) for each in found.places]
     rows = (
         (
@@ -92,21 +93,18 @@ def print_places(found: FactStudy) -> None:
     )
     print_table(columns, rows)
     most = sorted(found.attribution.items(), key=lambda part: -part[1])[:3]
-    made = ", ".join(f"{name} {share:.2f}" for name, share in most)
-    out.print(
-        f"{found.facts:,} facts, all of them known, in {found.parameters:,} parameters; "
-        f"answers' logits are made by: {made}"
-    )
-    out.print(f"the ten units that add most in the last MLP give {found.memory:.2f} of the answers alone")
+    made = [f"{name} {share:.2f}" for name, share in most]
+    say("cli.facts_known", facts=found.facts, parameters=found.parameters, made=made)
+    say("cli.facts_memory", share=found.memory)
 
 
 def print_capacity(stored: list[Stored], bits: float) -> None:
     """What models of several widths hold of the world."""
     rows = (
-        (each.width, f"{each.parameters:,}", f"{each.bits:,.0f} of {bits:,.0f}", f"{each.bits_per_parameter:.2f}")
-        for each in stored
+        (m.width, f"{m.parameters:,}", Message("cli.bits", known=m.bits, of=bits), f"{m.bits_per_parameter:.2f}")
+        for m in stored
     )
-    print_table(("width", "parameters", "bits known", "bits per parameter"), rows)
+    print_table(("width", "parameters", "bits_known", "bits_per_parameter"), rows)
 
 
 @app.command()
@@ -125,7 +123,7 @@ def superposition(
     from glassformer.ui.drawing.superposition import draw_superposition
 
     folder.mkdir(parents=True, exist_ok=True)
-    with progress_bar("training toys") as advance:
+    with progress_bar("cli.training_toys") as advance:
         found = study(QUICK if quick else Scale(), seed, advance)
     dots = [(each.rarity, each.dimensionality) for each in found.dots]
     drawn = draw_superposition(dots, PUBLISHED, found.phases, found.importances, found.rarities)
@@ -133,11 +131,11 @@ def superposition(
     write_atomically(folder / "superposition.json", files.to_json(found.to_json()).encode())
     if as_json:
         return print_json(found.to_json())
-    out.print(f"5 features in 2 dimensions, one sample in 10: {found.pentagons:.0%} of the toys are regular pentagons")
+    say("cli.pentagons", share=found.pentagons)
     geometries = ((name, f"{part:.2f}") for name, part in found.plateaus.items())
-    print_table(("geometry, dimensionality", "largest share of features with it, at one sparsity"), geometries)
+    print_table(("geometry", "largest_share"), geometries)
     rows = [(d.kind, d.explained, d.active, d.mean_max_cosine, d.recovered) for d in found.dictionaries]
     numbers = ((kind, *(f"{value:.3f}" for value in values)) for kind, *values in rows)
-    print_table(("dictionary", "variance explained", "active features", "mean max cosine", "recovered"), numbers)
-    err.print(f"wrote {folder / 'superposition.svg'}")
+    print_table(("dictionary", "variance_explained", "active_features", "mean_max_cosine", "recovered"), numbers)
+    note("common.wrote", place=folder / "superposition.svg")
     return None

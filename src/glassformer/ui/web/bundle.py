@@ -12,9 +12,18 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from glassformer.messages import LANGUAGES, Message
+
 VIEWS: Final = Path(__file__).parent / "views"
 IMPORT: Final = re.compile(r'^import \{ ([^}]+) \} from "\./([\w.]+)\.js";\n', re.MULTILINE)
 EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
+
+
+@cache
+def noscript() -> str:
+    """What stands where scripts are not allowed, in all languages, for nobody can choose one there."""
+    said = (Message("page.drawn_by_script").in_language(language) for language in LANGUAGES)
+    return f"<noscript>{' / '.join(said)}</noscript>"
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from glassformer.ui.web.bundle import script, style
+from glassformer.ui.web.bundle import noscript, script, style
 
 HTML = """<!doctype html>
 <html lang="en">
@@ -22,7 +22,7 @@ HTML = """<!doctype html>
 {style}</style>
 </head>
 <body class="glassformer-root">
-<main id="page"><noscript>This report is drawn by the script that lies in it: allow scripts to see it.</noscript></main>
+<main id="page">{noscript}</main>
 <script type="application/json" id="values">{values}</script>
 <script>
 "use strict";
@@ -36,4 +36,4 @@ HTML = """<!doctype html>
 def report_page(values: Mapping[str, Any], title: str) -> str:
     """The whole page. Values cannot end the script that holds them, whatever letters a machine has."""
     safe = json.dumps(values, ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
-    return HTML.format(title=escape(title), style=style(), values=safe, script=script("report"))
+    return HTML.format(title=escape(title), style=style(), noscript=noscript(), values=safe, script=script("report"))

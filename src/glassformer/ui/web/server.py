@@ -13,7 +13,7 @@ from glassformer.automata.zoo import SPECIMENS
 from glassformer.errors import InputError
 from glassformer.messages import Message
 from glassformer.ui.web import studies
-from glassformer.ui.web.bundle import VIEWS
+from glassformer.ui.web.bundle import VIEWS, noscript
 from glassformer.ui.web.workers import Workers, refusal
 
 try:
@@ -44,11 +44,11 @@ HEADERS: Final = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-PAGE: Final = """<!doctype html>
+PAGE: Final = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Glassformer</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/views/style.css">
 <script type="module" src="/views/live.js"></script></head>
-<body class="glassformer-root"><noscript>This page needs scripts.</noscript></body></html>
+<body class="glassformer-root">{noscript()}</body></html>
 """
 
 

@@ -1,5 +1,8 @@
 """Theorem 2: exact at every position, as deep as the cascade and no deeper however long the word."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -21,6 +24,7 @@ from glassformer.operations.stream import Stream
 from oracle import ROWS, machine_of
 from strategies import machines, machines_in_parts
 
+SIZES = ("layers", "width", "mlp", "parameters")
 SOLVABLE = [spec for spec in SPECIMENS if decompose(machine(spec)).solvable]
 
 
@@ -170,7 +174,17 @@ def test_many_resets_take_one_gate_each_and_not_one_for_each_state() -> None:
 def test_it_is_said_what_the_sizes_grow_with() -> None:
     for spec in ("parity", "permutation_reset(4)", "gridworld(4)", "dyck(pairs=2, depth=3)", "symmetric(5)"):
         assert set(compile(spec, 60).certificate.grows) == {"width", "mlp"}
-    assert "groups and 6 table rows; " in str(compile("permutation_reset(4)", 60, "cascade").certificate.grows["width"])
+    assert "groups and 6 cases; " in str(compile("permutation_reset(4)", 60, "cascade").certificate.grows["width"])
+
+
+def test_the_sizes_are_those_of_the_page() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "theorem-2.md").read_text()
+    rows = re.findall(r"^\| `(.*?)` \| 64 / 1,024 \| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) == 6
+    for spec, row in rows:
+        short, long = (compile(spec, length).certificate for length in (64, 1024))
+        sizes = [{f"{getattr(made, size):,}": 0 for made in (short, long)} for size in SIZES]
+        assert row == " | ".join(map(" / ".join, sizes)), spec
 
 
 def test_the_parts_are_named() -> None:
@@ -209,7 +223,7 @@ def test_a_part_that_is_entered_once_at_one_place_needs_no_memory_of_it(start: i
 def test_situations_that_do_the_same_and_lead_to_the_same_are_one(spec: str, rows: int) -> None:
     """Brackets below an error. The last digit tells the remainder alone, and needs no row at all."""
     built = compile(spec, 20, "cascade")
-    assert f"and {rows} table rows; " in str(built.certificate.grows["width"])
+    assert f"and {rows} cases; " in str(built.certificate.grows["width"])
     assert verify(built, words=30).wrong == 0
 
 

@@ -1,8 +1,8 @@
 """The product of a component's group elements over all letters before this one, as a transformer computes it.
 
 An element of a group is encoded by counts, one for each abelian layer of its derived series, and by an element of the
-perfect group that is left below them if the group is not solvable. Counts are flat sums, and what is left is multiplied
-by doubling, as moves of a few points.
+perfect core, the last group of that series, if the group is not solvable. Counts are flat sums; elements of the perfect
+core are multiplied by doubling, in a faithful permutation representation on few points.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Moves: TypeAlias = Sequence[OneHot]
 
 
 @dataclass(frozen=True)
-class PerfectPart:
-    """The perfect group that is left below the abelian layers, as moves of a few points."""
+class PerfectCore:
+    """The last group of the derived series, in a faithful permutation representation on few points."""
 
     elements: Integer[np.ndarray, " element"]
     """The numbers that they have in the whole group."""
@@ -46,7 +46,7 @@ class PerfectPart:
 
 @dataclass(frozen=True)
 class GroupEncoding:
-    """How elements of a group become counts, and an element of its perfect part; and how these act on tiles."""
+    """How elements of a group become counts, and an element of its perfect core; and how these act on tiles."""
 
     group: Group
 
@@ -56,14 +56,14 @@ class GroupEncoding:
         return self.group.counters
 
     @cached_property
-    def perfect(self) -> PerfectPart | None:
+    def perfect(self) -> PerfectCore | None:
         """What the counters leave of a group that is not solvable."""
         if self.group.solvable:
             return None
         perfect = self.group.derived_series[-1]
         everything = np.arange(perfect.order)
         product = perfect.multiply(everything[:, None], everything)
-        return PerfectPart(self.group.listed.number(perfect.elements), fewest_moves(product, 0, perfect.elements))
+        return PerfectCore(self.group.listed.number(perfect.elements), fewest_moves(product, 0, perfect.elements))
 
     def steps(self, stage: int) -> Integer[np.ndarray, "element modulus"]:
         """What each element adds to a stage's counters: the nearest to 0 that is right modulo m, to keep sums small."""
@@ -72,14 +72,17 @@ class GroupEncoding:
         return np.asarray((counter.steps + moduli // 2) % moduli - moduli // 2)
 
     def perfect_moves(self) -> Float[np.ndarray, "element point"]:
-        """What each element of the perfect part does to its points; 0 for the others."""
+        """What each element of the perfect core does to its points; 0 for the others."""
         assert self.perfect
         moves = np.zeros((self.group.order, self.perfect.points))
         moves[self.perfect.elements] = self.perfect.moves
         return moves
 
     def left_by(self, stage: int, element: int) -> Integer[np.ndarray, " count"]:
-        """The element that a stage hands to the one below, for each count before it: τ(before)·x·τ(after)⁻¹."""
+        """The element that a stage hands to the one below, for each count before it: τ(before)·x·τ(after)⁻¹.
+
+        τ is the stage's transversal: one element of the group for each count.
+        """
         counter = self.counters[stage]
         before = np.stack(np.unravel_index(np.arange(len(counter.lift)), counter.moduli), axis=-1)
         after = counter.number((before + counter.steps[element]) % np.array(counter.moduli))
@@ -87,7 +90,7 @@ class GroupEncoding:
 
     @cached_property
     def products(self) -> Integer[np.ndarray, " counts"]:
-        """The element for each combination of counts, and of elements of the perfect part."""
+        """The element for each combination of counts, and of elements of the perfect core."""
         element = np.zeros(1, dtype=np.int64)
         for lift in [counter.lift for counter in self.counters] + ([self.perfect.elements] if self.perfect else []):
             element = self.group.multiply(lift, element[:, None]).reshape(-1)
@@ -140,17 +143,17 @@ class PrefixProduct:
         moves = self.encoding.perfect_moves()[elements]
         return {self.own: moves, self.now: moves}
 
-    def counted(self, circuit: Circuit) -> list[OneHot]:
-        """All counts, and the element of the perfect part, as they stand in the stream."""
+    def read_counts(self, circuit: Circuit) -> list[OneHot]:
+        """All counts, and the element of the perfect core, as they stand in the stream."""
         return [circuit.read(register) for register in self.counts]
 
     # -- counting --------------------------------------------------------------------------------------
 
-    def counting(self, positions: Positions, stage: int) -> Head:
+    def sum_head(self, positions: Positions, stage: int) -> Head:
         """The head that sums the steps of all letters so far."""
         return FlatSum().head(positions, self.steps[stage], self.sums[stage])
 
-    def count(self, circuit: Circuit, stage: int) -> OneHot:
+    def write_count(self, circuit: Circuit, stage: int) -> OneHot:
         """The sum of all steps before this letter, modulo the moduli of the stage."""
         moduli, each = self.encoding.counters[stage].moduli, []
         sums = zip(circuit.read(self.steps[stage]), circuit.read(self.sums[stage]), moduli, strict=True)
@@ -171,7 +174,7 @@ class PrefixProduct:
         return stage + 1 == len(self.steps) and not self.encoding.perfect
 
     def hand_down(self, circuit: Circuit, stage: int, element: OneHot, count: OneHot, at_start: Signal) -> None:
-        """What is left of this letter's element after a stage, for the next stage; or for the perfect part."""
+        """What is left of this letter's element after a stage, for the next stage; or for the perfect core."""
         encoding, order = self.encoding, self.encoding.group.order
         possible = [x for x, bit in enumerate(element) if bit.terms]
         circuit.refuse_if_too_large(len(possible) * len(count))
@@ -186,15 +189,15 @@ class PrefixProduct:
 
     # -- doubling --------------------------------------------------------------------------------------
 
-    def doubling(self, positions: Positions, distance: int) -> Head:
+    def look_back_head(self, positions: Positions, distance: int) -> Head:
         """The head that fetches the window before this one."""
         return LookBack(distance).head(positions, self.now, self.past)
 
-    def doubled(self) -> Units:
+    def double(self) -> Units:
         """The window is twice as long."""
         return compose(self.stream, self.now, self.past)
 
-    def complete(self, circuit: Circuit) -> OneHot:
+    def finish(self, circuit: Circuit) -> OneHot:
         """The last doubling makes the window the whole prefix; this letter is taken back from it."""
         perfect = self.encoding.perfect
         assert perfect

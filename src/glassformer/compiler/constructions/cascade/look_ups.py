@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -56,12 +55,12 @@ class NoReset(ResetLookUp):
     """No reset changes anything: it is the tile before the first letter."""
 
     def heads(self, positions: Positions) -> Sequence[Head]:
-        """None."""
+        """No heads."""
         return []
 
     def tile(self, circuit: Circuit) -> OneHot:
-        """That of the start."""
-        return [Signal(constant=float(tile == self.plan.start)) for tile in range(self.plan.tiles)]
+        """The tile before the first letter."""
+        return [Signal(constant=float(tile == self.plan.start_tile)) for tile in range(self.plan.tiles)]
 
 
 class PreviousLetter(ResetLookUp):
@@ -73,15 +72,15 @@ class PreviousLetter(ResetLookUp):
         self.found = self._register("found", plan.tiles, "cascade.found_previous")
 
     def on_entry(self, resets: Float[np.ndarray, "case 1"], tiles: Float[np.ndarray, "case tile"]) -> Entry:
-        """The tile."""
+        """The tile that the case resets to."""
         return {self.to: tiles}
 
     def write(self, circuit: Circuit, resets: Signal, tile: OneHot) -> None:
-        """The tile."""
+        """The tile that the letter resets to."""
         circuit.write(self.to, tile)
 
     def heads(self, positions: Positions) -> Sequence[Head]:
-        """One."""
+        """One `LookBack`."""
         return [LookBack(1).head(positions, self.to, self.found)]
 
     def tile(self, circuit: Circuit) -> OneHot:
@@ -115,7 +114,7 @@ class LatestReset(WithMark):
         self.found = self._register("found", plan.tiles, "cascade.found_latest")
 
     def heads(self, positions: Positions) -> Sequence[Head]:
-        """One."""
+        """One `LatestMatch`."""
         return [LATEST.head(positions, self.stream.form({self.reset: [[1.0]]}), {self.found: self.to})]
 
     def tile(self, circuit: Circuit) -> OneHot:
@@ -133,9 +132,9 @@ class LatestResetBefore(WithMark):
         self.none = self._register("none", 1, "cascade.none")
 
     def heads(self, positions: Positions) -> Sequence[Head]:
-        """Two."""
+        """Two of `LatestMatch`: one for earlier blocks, one for this block."""
         resets = self.stream.form({self.reset: [[1.0]]})
-        return LATEST.heads_before(positions, resets, self.to, self.earlier, self.nearby, self.none)
+        return LatestMatch.heads_before(positions, resets, self.to, self.earlier, self.nearby, self.none)
 
     def tile(self, circuit: Circuit) -> OneHot:
         """What was fetched from this block, if there was anything; else from an earlier one."""
@@ -159,22 +158,21 @@ class FirstReset(ResetLookUp):
         return {self.reset: np.vstack([resets[:-1], [[0.0]]])}
 
     def heads(self, positions: Positions) -> Sequence[Head]:
-        """One, whose sums need to be told from 0 only: one reset before this letter's own makes 2."""
-        count = FlatSum().head(positions, self.reset, self.resets)
-        return [replace(count, largest_summand=2 / count.summands)]
+        """One `FlatSum`: a reset before this letter's own makes 2, and more tell nothing else."""
+        return [FlatSum().head(positions, self.reset, self.resets, counts_up_to=2.0)]
 
     def tile(self, circuit: Circuit) -> OneHot:
         """That of the resets, if there was one before this letter; else that of the start."""
         (so_far,), (own,) = circuit.read(self.resets), circuit.read(self.reset)
         none = circuit.below(so_far - own, 1, self.length)
-        bits = {self.plan.start: none, self.target: Signal(constant=1.0) - none}
+        bits = {self.plan.start_tile: none, self.target: Signal(constant=1.0) - none}
         return [bits.get(tile, Signal()) for tile in range(self.plan.tiles)]
 
 
 LOOK_UPS: Final[Mapping[LookUp, type[ResetLookUp]]] = {
-    LookUp.NONE: NoReset,
+    LookUp.NO_RESET: NoReset,
     LookUp.PREVIOUS_LETTER: PreviousLetter,
-    LookUp.LATEST: LatestReset,
-    LookUp.FIRST: FirstReset,
-    LookUp.LATEST_BEFORE: LatestResetBefore,
+    LookUp.LATEST_RESET: LatestReset,
+    LookUp.FIRST_RESET: FirstReset,
+    LookUp.LATEST_RESET_BEFORE: LatestResetBefore,
 }

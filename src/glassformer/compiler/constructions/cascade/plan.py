@@ -40,15 +40,15 @@ class Situation(NamedTuple):
 class LookUp(IntEnum):
     """How a letter finds out which tile the resets before it have left, the cheapest first."""
 
-    NONE = 0
+    NO_RESET = 0
     """No reset changes anything."""
     PREVIOUS_LETTER = 1
     """The letter before has reset, wherever the tile makes a difference."""
-    LATEST = 2
+    LATEST_RESET = 2
     """The latest reset so far, this letter's included: where a letter resets, the tile makes no difference."""
-    FIRST = 3
+    FIRST_RESET = 3
     """All resets lead to one tile, which nothing leaves: it is enough to know whether there was one before."""
-    LATEST_BEFORE = 4
+    LATEST_RESET_BEFORE = 4
     """The latest reset before this letter."""
 
 
@@ -57,6 +57,7 @@ class Action:
     """What a letter does to the coordinate of one component of a level."""
 
     component: int
+    """The component that P′ belongs to."""
     moves: tuple[int, ...]
     """Where each tile is taken."""
     is_reset: bool
@@ -72,14 +73,14 @@ class Case:
     action: Action | None
     """None where P′ is not on the level."""
     component: int | None
-    """The component that P belongs to; None where P is not on the level."""
-    leads: tuple[int, ...] = ()
+    """The component that P belongs to, which need not be the action's; None where P is not on the level."""
+    successors: tuple[int, ...] = ()
     """The case on the next level for each tile of P; only one, where P is not on the level."""
 
     @cached_property
-    def asks(self) -> bool:
-        """Whether the tile makes a difference."""
-        return len(set(self.leads)) > 1
+    def depends_on_tile(self) -> bool:
+        """Whether the tile makes a difference to where it leads."""
+        return len(set(self.successors)) > 1
 
     def moved(self, component: int, tile: int) -> int:
         """Where a component's coordinate is taken."""
@@ -96,13 +97,13 @@ class LevelPlan:
 
     level: Level
     cases: tuple[Case, ...]
-    start: int
+    start_tile: int
     reachable: Reachable
 
     @cached_property
     def groups(self) -> dict[int, Group]:
         """The groups of the components whose tile makes a difference in some case."""
-        asked_for = {case.component for case in self.cases if case.asks}
+        asked_for = {case.component for case in self.cases if case.depends_on_tile}
         return {i: component.group for i, component in enumerate(self.level.components) if i in asked_for}
 
     @property
@@ -131,7 +132,7 @@ class LevelPlan:
     def reset(self, case: Case) -> tuple[int, int] | None:
         """The component that a case resets, and to which tile, if that is asked for and can change anything."""
         action = case.action
-        if action is None or not action.is_reset or action.component not in self.groups or self.is_settled:
+        if action is None or not action.is_reset or action.component not in self.groups or self.resets_change_nothing:
             return None
         return action.component, action.moves[0]
 
@@ -146,7 +147,7 @@ class LevelPlan:
         return [self.reset(case) for case in self.cases]
 
     @cached_property
-    def is_settled(self) -> bool:
+    def resets_change_nothing(self) -> bool:
         """Whether every reset finds the coordinate where it leads: so where a part is entered once, at one place."""
         return all(
             self.reachable[case.action.component, situation.before] <= {case.action.moves[0]}
@@ -159,23 +160,23 @@ class LevelPlan:
     def look_up(self) -> LookUp:
         """The cheapest look-up that tells the tile before a letter, wherever it makes a difference."""
         if not any(self.resets):
-            return LookUp.NONE
-        asked = {s.before for case in self.cases if case.asks for s in case.situations}
+            return LookUp.NO_RESET
+        asked = {s.before for case in self.cases if case.depends_on_tile for s in case.situations}
         not_reset = {s.after for case, reset in self._with_resets() if not reset for s in case.situations}
         if not asked & not_reset:
             return LookUp.PREVIOUS_LETTER
-        if not any(case.asks for case, reset in self._with_resets() if reset):
-            return LookUp.LATEST
+        if not any(case.depends_on_tile for case, reset in self._with_resets() if reset):
+            return LookUp.LATEST_RESET
         nothing_permutes = all(group.order == 1 for group in self.groups.values())
         one_target = len({*self.resets} - {None}) == 1
-        return LookUp.FIRST if one_target and nothing_permutes else LookUp.LATEST_BEFORE
+        return LookUp.FIRST_RESET if one_target and nothing_permutes else LookUp.LATEST_RESET_BEFORE
 
     def _with_resets(self) -> Iterator[tuple[Case, tuple[int, int] | None]]:
         return zip(self.cases, self.resets, strict=True)
 
     def layers(self, length: int) -> int:
         """Layers for words of a length: flat sums, doubling for what is not solvable, and a look-up of resets."""
-        return self.stages + (0 if self.solvable else max(1, doublings(length))) + (self.look_up != LookUp.NONE)
+        return self.stages + (0 if self.solvable else max(1, doublings(length))) + (self.look_up != LookUp.NO_RESET)
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ class CascadePlan:
     entered: list[int]
     """The case on the first level for each letter."""
     levels: list[LevelPlan]
-    last: list[Situation]
+    final: list[Situation]
     """The situations below the last level, where P′ is one state and nothing else counts."""
 
     @property
@@ -203,31 +204,34 @@ class CascadePlan:
         return max(1, sum(level.layers(length) for level in self.levels))
 
     @property
-    def states(self) -> list[int]:
+    def final_states(self) -> list[int]:
         """The state that each situation below the last level stands for."""
-        return [int(self.cascade.state_of[situation.after]) for situation in self.last]
+        return [int(self.cascade.state_of[situation.after]) for situation in self.final]
 
 
 def plan_levels(machine: Machine, cascade: Cascade) -> CascadePlan:
     """The plan for a machine, from its start, by the cascade of the states that words lead to."""
     start = machine.trim().start
-    levels, last = _enumerate(cascade, start)
-    merged_into, kept = list(range(len(last))), list[LevelPlan]()
-    for number, level in reversed([*enumerate(levels)]):
-        level = replace(level, cases=tuple(_leading_to(merged_into, case) for case in level.cases))
-        if any(case.asks for case in level.cases):
-            told_apart = [case.leads for case in levels[number - 1].cases] if number else []
-            fewest, plain = _merge(_with_stand_ins(level, told_apart)), _merge(level)
-            level, merged_into = min(fewest, plain, key=lambda merged: merged[0].look_up)
-            kept.insert(0, level)
-        else:
-            merged_into = [case.leads[0] for case in level.cases]
-    return CascadePlan(machine, cascade, start, merged_into, kept, last)
+    levels, final = _enumerate(cascade, start)
+    merged_into, kept = list(range(len(final))), list[LevelPlan]()
+    for number in reversed(range(len(levels))):
+        level = _leading_to(merged_into, levels[number])
+        if not level.groups:  # skip: no case depends on the tile
+            merged_into = [case.successors[0] for case in level.cases]
+            continue
+        above = [case.successors for case in levels[number - 1].cases] if number else []
+        merged = [_merge(_with_representatives(level, above)), _merge(level)]
+        level, merged_into = min(merged, key=lambda plan: plan[0].look_up)  # choose: the cheapest look-up
+        kept.insert(0, level)
+    return CascadePlan(machine, cascade, start, merged_into, kept, final)
 
 
-def _leading_to(merged_into: Sequence[int], case: Case) -> Case:
-    """The case, after the cases of the next level were merged."""
-    return replace(case, leads=tuple(merged_into[following] for following in case.leads))
+def _leading_to(merged_into: Sequence[int], level: LevelPlan) -> LevelPlan:
+    """The level, after the cases of the next one were merged."""
+    cases = (
+        replace(case, successors=tuple(merged_into[following] for following in case.successors)) for case in level.cases
+    )
+    return replace(level, cases=tuple(cases))
 
 
 # -- enumerate ---------------------------------------------------------------------------------------------
@@ -261,7 +265,7 @@ def _with_reachable(
         return LevelPlan(level, cases, at, _reachable(level, cases, first, at))
 
     possible = [coordinate] if cascade.level_of[first] == k else range(level.moves.shape[1])
-    settled = (plan for plan in map(started, possible) if plan.is_settled)
+    settled = (plan for plan in map(started, possible) if plan.resets_change_nothing)
     return next(settled, None) or started(coordinate)
 
 
@@ -303,14 +307,14 @@ def _with_leads(cascade: Cascade, k: int, level: LevelPlan) -> tuple[LevelPlan, 
     is_last, cases = k + 1 == len(cascade.levels), []
     for case in level.cases:
         (situation,) = case.situations
-        leads: list[int | None] = []
+        successors: list[int | None] = []
         for tile, before in enumerate(_approximations(cascade, case)):
             after = int(cascade.tiles[situation.after, case.action.moves[tile]]) if case.action else situation.after
             following = Situation(0, after, 0) if is_last else Situation(before, after, situation.letter)
             occurs = case.component is None or tile in level.reachable[case.component, situation.before]
-            leads.append(numbers.setdefault(following, len(numbers)) if occurs else None)
-        some = next(lead for lead in leads if lead is not None)
-        cases.append(replace(case, leads=tuple(some if lead is None else lead for lead in leads)))
+            successors.append(numbers.setdefault(following, len(numbers)) if occurs else None)
+        some = next(lead for lead in successors if lead is not None)
+        cases.append(replace(case, successors=tuple(some if lead is None else lead for lead in successors)))
     return replace(level, cases=tuple(cases)), list(numbers)
 
 
@@ -323,20 +327,23 @@ def _approximations(cascade: Cascade, case: Case) -> Sequence[int]:
 # -- merge -------------------------------------------------------------------------------------------------
 
 
-def _with_stand_ins(level: LevelPlan, told_apart: Sequence[Sequence[int]]) -> LevelPlan:
-    """The level with one case acting for all that a tile above tells apart, where one can stand in for all of them."""
-    acts_for_it, acts_for = list(range(len(level.cases))), [{i} for i in range(len(level.cases))]
-    for leads in told_apart:
-        some = {acts_for_it[i] for i in leads}
-        everyone = set[int]().union(*(acts_for[i] for i in some))
-        able = (one for one in sorted(some) if all(_stands_in(level, one, other) for other in everyone - {one}))
-        if len(some) > 1 and (one := next(able, None)) is not None:
-            acts_for[one] = everyone
-            for other in everyone:
-                acts_for_it[other] = one
+def _with_representatives(level: LevelPlan, above: Sequence[Sequence[int]]) -> LevelPlan:
+    """The level with one case for all that a tile above tells apart, where one can stand in for all of them.
+
+    `above` has the cases that each case of the level above leads to.
+    """
+    representative, members = list(range(len(level.cases))), [{i} for i in range(len(level.cases))]
+    for successors in above:
+        some = {representative[i] for i in successors}
+        merged = set[int]().union(*(members[i] for i in some))
+        candidates = (one for one in sorted(some) if all(_stands_in(level, one, other) for other in merged - {one}))
+        if len(some) > 1 and (one := next(candidates, None)) is not None:
+            members[one] = merged
+            for other in merged:
+                representative[other] = one
     cases = (
         replace(level.cases[one], situations=case.situations)
-        for case, one in zip(level.cases, acts_for_it, strict=True)
+        for case, one in zip(level.cases, representative, strict=True)
     )
     return replace(level, cases=tuple(cases))
 
@@ -344,10 +351,10 @@ def _with_stand_ins(level: LevelPlan, told_apart: Sequence[Sequence[int]]) -> Le
 def _stands_in(level: LevelPlan, one: int, other: int) -> bool:
     """Whether a case acts as the other and leads where it leads, with every coordinate that can occur there."""
     case, instead_of = level.cases[one], level.cases[other]
-    asked = case.component if case.asks else None
-    if instead_of.asks and instead_of.component != asked:
+    asked = case.component if case.depends_on_tile else None
+    if instead_of.depends_on_tile and instead_of.component != asked:
         return False
-    if asked is None and case.leads[0] != instead_of.leads[0]:
+    if asked is None and case.successors[0] != instead_of.successors[0]:
         return False
     if len(level.groups) > 1 and level.reset(case) != level.reset(instead_of):
         return False  # components share one memory: without a reset it may hold the tile of another component
@@ -355,7 +362,7 @@ def _stands_in(level: LevelPlan, one: int, other: int) -> bool:
         for tile in {tile for s in instead_of.situations for tile in level.reachable[i, s.before]}:
             if tile >= group.degree:  # it is the start's, which is in another component
                 return False
-            if i == asked and case.leads[tile] != instead_of.leads[tile if instead_of.asks else 0]:
+            if i == asked and case.successors[tile] != instead_of.successors[tile if instead_of.depends_on_tile else 0]:
                 return False
             if case.moved(i, tile) != instead_of.moved(i, tile):
                 return False
@@ -364,16 +371,16 @@ def _stands_in(level: LevelPlan, one: int, other: int) -> bool:
 
 def _merge(level: LevelPlan) -> tuple[LevelPlan, list[int]]:
     """The level with one case for all that act and lead alike, and the new number of each."""
-    alike: dict[object, list[int]] = {}
+    equal: dict[object, list[int]] = {}
     for i, case in enumerate(level.cases):
-        goes = (case.component, *case.leads) if case.asks else case.leads[0]
-        alike.setdefault((level.permutation(case), level.reset(case), goes), []).append(i)
+        goes = (case.component, *case.successors) if case.depends_on_tile else case.successors[0]
+        equal.setdefault((level.permutation(case), level.reset(case), goes), []).append(i)
     merged_into = [0] * len(level.cases)
     cases = []
-    for number, some in enumerate(alike.values()):
+    for number, some in enumerate(equal.values()):
         everything = frozenset[Situation]().union(*(level.cases[i].situations for i in some))
         cases.append(replace(level.cases[some[0]], situations=everything))
         for i in some:
             merged_into[i] = number
-    start = min(level.start, level.tiles - 1)  # beyond, the start is in a component that no case asks for
-    return LevelPlan(level.level, tuple(cases), start, level.reachable), merged_into
+    start_tile = min(level.start_tile, level.tiles - 1)  # beyond, it is in a component that no case asks for
+    return LevelPlan(level.level, tuple(cases), start_tile, level.reachable), merged_into

@@ -25,7 +25,7 @@ from jaxtyping import Float
 
 from glassformer.compiler.circuit import Circuit, OneHot, Signal, total
 from glassformer.compiler.constructions.cascade.group import PrefixProduct
-from glassformer.compiler.constructions.cascade.look_ups import LOOK_UPS
+from glassformer.compiler.constructions.cascade.look_ups import LOOK_UPS, Entry
 from glassformer.compiler.constructions.cascade.plan import CascadePlan, Case, LevelPlan, LookUp
 from glassformer.compiler.constructions.doubling.program import because
 from glassformer.compiler.constructions.doubling.window import doublings
@@ -34,8 +34,6 @@ from glassformer.messages import Message
 from glassformer.operations.positions import Positions
 from glassformer.operations.stream import Register, Stream, Units
 
-Entry = Mapping[Register, Float[np.ndarray, "case column"]]
-"""What registers hold when a level is entered: a row for each case, and at last one for the start token."""
 Counts = dict[int, list[OneHot]]
 """What each component's group has counted so far."""
 
@@ -50,19 +48,19 @@ def cascade_program(plan: CascadePlan, length: int) -> Program:
     levels = [_Level(stream, level, number, length) for number, level in enumerate(plan.levels, start=1)]
     state = stream.register("state", states, Message("cascade.state"))
     positions = _positions(plan, stream, length)
-    reached, each = sorted({*plan.states, plan.start}), np.eye(states)
-    below: list[Entry] = [*(level.on_entry() for level in levels), {state: each[[*plan.states, plan.start]]}]
+    reached, one_hot = sorted({*plan.final_states, plan.start}), np.eye(states)
+    entries = [*(level.on_entry() for level in levels), {state: one_hot[[*plan.final_states, plan.start]]}]
     program = Program(
         stream,
-        tokens=stream.into({register: rows[[*plan.entered, -1]] for register, rows in below[0].items()}),
+        tokens=stream.into({register: rows[[*plan.entered, -1]] for register, rows in entries[0].items()}),
         positions=positions.table(),
-        read_out=stream.form({state: each}),
-        answers=Answers(torch.tensor(reached), stream.into({state: each[reached]})),
+        read_out=stream.form({state: one_hot}),
+        answers=Answers(torch.tensor(reached), stream.into({state: one_hot[reached]})),
         tokens_hold=Message("cascade.tokens"),
         answer_is=Message("compiler.the_state"),
         grows=_grows(plan, stream, positions, levels),
     )
-    for level, entry in zip(levels, below[1:], strict=True):
+    for level, entry in zip(levels, entries[1:], strict=True):
         level.write(program, positions, entry)
     if not levels:
         program.block()  # the letter alone tells the state
@@ -72,7 +70,7 @@ def cascade_program(plan: CascadePlan, length: int) -> Program:
 
 
 def _least_length(plan: CascadePlan, length: int) -> int:
-    """Shorter words take no smaller model."""
+    """Words of which all layers and blocks are used, so that no head is idle."""
     return 2 * plan.layers(length) + 2 if plan.solvable else 2 ** max(1, doublings(length))
 
 
@@ -84,9 +82,9 @@ def _positions(plan: CascadePlan, stream: Stream, length: int) -> Positions:
         stream,
         length + 1,
         distances=[2**layer for layer in range(back)],
-        place=LookUp.LATEST in look_ups,
-        share=any(level.stages for level in plan.levels) or LookUp.FIRST in look_ups,
-        blocks=LookUp.LATEST_BEFORE in look_ups,
+        place=LookUp.LATEST_RESET in look_ups,
+        share=any(level.stages for level in plan.levels) or LookUp.FIRST_RESET in look_ups,
+        blocks=LookUp.LATEST_RESET_BEFORE in look_ups,
     )
 
 
@@ -99,7 +97,7 @@ def _grows(plan: CascadePlan, stream: Stream, positions: Positions, levels: Sequ
         "rows": sum(len(level.cases) for level in plan.levels),
         "position": positions.width,
     }
-    blocks = any(level.look_up == LookUp.LATEST_BEFORE for level in plan.levels)
+    blocks = any(level.look_up == LookUp.LATEST_RESET_BEFORE for level in plan.levels)
     return {
         "width": Message("cascade.width_with_blocks", **width) if blocks else Message("cascade.width", **width),
         "mlp": Message("cascade.mlp_with_counters", counters=counters) if counters else Message("cascade.mlp"),
@@ -125,9 +123,7 @@ class _Level:
 
     def __init__(self, stream: Stream, plan: LevelPlan, number: int, length: int) -> None:
         self.stream, self.plan = stream, plan
-        self.case = stream.register(
-            f"situation {number}", len(plan.cases) + 1, Message("cascade.situation", level=number)
-        )
+        self.case = stream.register(f"case {number}", len(plan.cases) + 1, Message("cascade.case", level=number))
         self.products = {
             i: PrefixProduct(stream, group, f"{number}.{i + 1}", length)
             for i, group in plan.groups.items()
@@ -141,38 +137,38 @@ class _Level:
         for i, product in self.products.items():
             held |= product.on_entry([*(self.plan.element(case, i) for case in self.plan.cases), 0])
         if not self.products:
-            tiles = [*(reset and reset[1] for reset in self.plan.resets), self.plan.start]
+            tiles = [*(reset and reset[1] for reset in self.plan.resets), self.plan.start_tile]
             marks = np.array([[float(tile is not None)] for tile in tiles])
-            each = np.eye(self.plan.tiles)
-            held |= self.look_up.on_entry(marks, marks * each[[tile or 0 for tile in tiles]])
+            one_hot = np.eye(self.plan.tiles)
+            held |= self.look_up.on_entry(marks, marks * one_hot[[tile or 0 for tile in tiles]])
         return held
 
     def write(self, program: Program, positions: Positions, below: Entry) -> None:
         """The level's layers; the last one enters the level below."""
         for stage in range(self.plan.stages):
-            counting = [p.counting(positions, stage) for p in self.products.values() if stage < len(p.steps)]
-            program.block(*counting, mlp=self.count(stage, below))
+            heads = [p.sum_head(positions, stage) for p in self.products.values() if stage < len(p.steps)]
+            program.block(*heads, mlp=self.counting_mlp(stage, below))
         if not self.plan.solvable:
             for distance in positions.distances:
                 last = distance == positions.distances[-1]
-                doubling = [p.doubling(positions, distance) for p in self.not_solvable.values()]
-                program.block(*doubling, mlp=self.complete(below) if last else self.doubled())
-        if self.plan.look_up != LookUp.NONE:
-            program.block(*self.look_up.heads(positions), mlp=self.after_look_up(below))
+                heads = [p.look_back_head(positions, distance) for p in self.not_solvable.values()]
+                program.block(*heads, mlp=self.last_doubling_mlp(below) if last else self.doubling_mlp())
+        if self.plan.look_up != LookUp.NO_RESET:
+            program.block(*self.look_up.heads(positions), mlp=self.look_up_mlp(below))
 
     @property
     def not_solvable(self) -> dict[int, PrefixProduct]:
         """The components whose groups are not solvable."""
         return {i: product for i, product in self.products.items() if product.encoding.perfect}
 
-    def count(self, stage: int, below: Entry) -> Units:
+    def counting_mlp(self, stage: int, below: Entry) -> Units:
         """Sums to counts, and what they leave of each letter's element."""
         circuit = Circuit(self.stream)
-        counts = self.counts(circuit)
+        counts = self.read_counts(circuit)
         for i, product in self.products.items():
             if stage >= len(product.steps):
                 continue
-            counts[i][stage] = product.count(circuit, stage)
+            counts[i][stage] = product.write_count(circuit, stage)
             if not product.is_complete_after(stage):
                 *cases, at_start = circuit.read(self.case)
                 element = circuit.read(product.elements[stage]) if stage else self.elements(cases, i)
@@ -188,26 +184,26 @@ class _Level:
             bits[self.plan.element(case, component)].append(bit)
         return [total(some) for some in bits]
 
-    def counts(self, circuit: Circuit) -> Counts:
+    def read_counts(self, circuit: Circuit) -> Counts:
         """What stands in the stream of each group's product."""
-        return {i: product.counted(circuit) for i, product in self.products.items()}
+        return {i: product.read_counts(circuit) for i, product in self.products.items()}
 
-    def doubled(self) -> Units:
+    def doubling_mlp(self) -> Units:
         """All windows are twice as long."""
-        return functools.reduce(operator.add, (product.doubled() for product in self.not_solvable.values()))
+        return functools.reduce(operator.add, (product.double() for product in self.not_solvable.values()))
 
-    def complete(self, below: Entry) -> Units:
+    def last_doubling_mlp(self, below: Entry) -> Units:
         """The windows are whole prefixes."""
         circuit = Circuit(self.stream)
-        counts = self.counts(circuit)
+        counts = self.read_counts(circuit)
         for i, product in self.not_solvable.items():
-            counts[i][-1] = product.complete(circuit)
+            counts[i][-1] = product.finish(circuit)
         self.after_products(circuit, counts, below)
         return circuit.units(Message("cascade.complete"))
 
     def after_products(self, circuit: Circuit, counts: Counts, below: Entry) -> None:
         """The products are known: so is what a reset writes; or if no reset matters, the tile."""
-        if self.plan.look_up == LookUp.NONE:
+        if self.plan.look_up == LookUp.NO_RESET:
             self.go_down(circuit, counts, below)
             return
         *cases, at_start = circuit.read(self.case)
@@ -217,7 +213,7 @@ class _Level:
                 component, tile = reset
                 targets = to.setdefault(component, [[] for _ in range(self.plan.level.components[component].points)])
                 targets[tile].append(case)
-        written = [[at_start] if tile == self.plan.start else [] for tile in range(self.plan.tiles)]
+        written = [[at_start] if tile == self.plan.start_tile else [] for tile in range(self.plan.tiles)]
         for i in sorted(to):
             tile_bits: OneHot = [total(bits) for bits in to[i]]
             if i in self.products:
@@ -227,10 +223,10 @@ class _Level:
         marks = [at_start, *(case for case, reset in zip(cases, self.plan.resets, strict=True) if reset)]
         self.look_up.write(circuit, total(marks), [total(bits) for bits in written])
 
-    def after_look_up(self, below: Entry) -> Units:
+    def look_up_mlp(self, below: Entry) -> Units:
         """The tile is known, and so is the case on the next level."""
         circuit = Circuit(self.stream)
-        self.go_down(circuit, self.counts(circuit), below)
+        self.go_down(circuit, self.read_counts(circuit), below)
         return circuit.units(Message("cascade.table"))
 
     def go_down(self, circuit: Circuit, counts: Counts, below: Entry) -> None:
@@ -240,7 +236,7 @@ class _Level:
         for i, group in self.plan.groups.items():
             tile = found[: group.degree]
             tiles[i] = self.products[i].encoding.act(circuit, tile, counts[i]) if i in self.products else tile
-        following: list[list[Signal]] = [[] for _ in range(1 + max(max(case.leads) for case in self.plan.cases))]
+        following: list[list[Signal]] = [[] for _ in range(1 + max(max(case.successors) for case in self.plan.cases))]
         for bit, case in zip(cases, self.plan.cases, strict=True):
             for lead, there in self._leads(case, tiles):
                 following[lead].append(circuit.all_of([bit, *there]))
@@ -250,11 +246,11 @@ class _Level:
 
     def _leads(self, case: Case, tiles: Mapping[int, OneHot]) -> list[tuple[int, list[Signal]]]:
         """The cases that a case leads to, each with the condition on the tile, if there is any."""
-        if not case.asks:
-            return [(case.leads[0], [])]
+        if not case.depends_on_tile:
+            return [(case.successors[0], [])]
         assert case.component is not None
         here = tiles[case.component]
         return [
-            (lead, [total(here[tile] for tile, there in enumerate(case.leads) if there == lead)])
-            for lead in set(case.leads)
+            (lead, [total(here[tile] for tile, there in enumerate(case.successors) if there == lead)])
+            for lead in set(case.successors)
         ]

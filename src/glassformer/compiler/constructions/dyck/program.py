@@ -73,8 +73,9 @@ class _UnboundedDepth:
     @property
     def grows(self) -> dict[str, Message]:
         """Of one kind, whether the sum is below, at or above 0 is all that counts."""
-        of = "_of_one_kind" if self.plan.pairs == 1 else ""
-        return {"width": Message(f"dyck.width{of}"), "mlp": Message(f"dyck.mlp{of}")}
+        if self.plan.pairs == 1:
+            return {"width": Message("dyck.width_of_one_kind"), "mlp": Message("dyck.mlp_of_one_kind")}
+        return {"width": Message("dyck.width"), "mlp": Message("dyck.mlp")}
 
     def program(self) -> Program:
         """Registers, and the layers one after another."""

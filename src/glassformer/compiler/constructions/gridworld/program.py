@@ -8,9 +8,11 @@ the corridor that the walker is in, and it is the one both of whose ends were re
     layer 2    for each of the m − 1 other values in reach, one head finds when S had it last
 
 The earlier of the times at a window's two ends is when it was last complete; the window with the latest such time wins.
+A value out of reach with the same remainder lies beyond S ± (n − 1). The walker has passed that end since, so the
+window from S to that end was complete later, and the value's time never wins.
 Before the word, the walker is taken to have come from the right end to the left one and from there to its start.
-All of this is needed for words of 2n letters, which can cross the corridor and come back; the model is for these at
-least. A walker that never turns is at the wall or where the sum says: then layer 1 is all it takes.
+The model is for words of 2n letters at least, which can cross the corridor and come back: shorter ones need not use all
+of it. A walker that never turns is at the wall or where the sum says: then layer 1 is all it takes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// What the heads do, of both models side by side: the job that fits the patterns best, how clearly, and how much it matters.
+// What the heads do, of both models side by side: the operation that fits the patterns best, how clearly, and how much it matters.
 
 import { commands, h, table } from "./dom.js";
 import { percent, say } from "./words.js";

@@ -2,7 +2,7 @@
 
 import { commands, h } from "./dom.js";
 import { Store, fromLink, toLink } from "./store.js";
-import { say } from "./words.js";
+import { inAllLanguages, say } from "./words.js";
 import { DEFAULTS, STUDIES, renderExplorer } from "./explorer.js";
 
 const ASKED = { spec: "regex:(ab)*", method: "auto", length: 32, word: "abba" };
@@ -27,7 +27,9 @@ async function answered(request) {
   const answer = await request.catch(() => {
     throw new Refused("unreachable");
   });
-  const values = await answer.json().catch(() => ({ error: answer.statusText }));
+  const values = await answer.json().catch(() => {
+    throw new Refused(inAllLanguages("serverFailed", { status: answer.status }));
+  });
   if (!answer.ok) throw new Refused(values.error);
   return values;
 }

@@ -95,6 +95,7 @@ export const en = {
   noFigures: "No figures here. Run `glassformer evolve`, `superposition`, `lineage` or `approximate` in the served folder.",
   failed: "That did not work: {message}",
   unreachable: "the server does not answer",
+  serverFailed: "the server answered with status {status}",
   unfinished: "This report is not finished: the run was interrupted. The same command goes on.",
   fixed: "This page is a report: word and machine are fixed. `glassformer serve` makes them live.",
   wrong: "wrong",

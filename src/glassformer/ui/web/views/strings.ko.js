@@ -96,6 +96,7 @@ export const ko = {
   noFigures: "여기에는 그림이 없습니다. `glassformer serve`를 실행한 폴더에서 `glassformer evolve`, `superposition`, `lineage`, `approximate` 가운데 하나를 실행하세요.",
   failed: "실패했습니다: {message}",
   unreachable: "서버에 연결할 수 없습니다",
+  serverFailed: "서버가 상태 코드 {status}의 응답을 보냈습니다",
   unfinished: "실행이 중단되어 이 보고서는 아직 완성되지 않았습니다. 같은 명령을 다시 실행하면 이어서 진행합니다.",
   fixed: "이 페이지는 보고서라서 단어와 오토마톤이 정해져 있습니다. `glassformer serve`에서는 바꿀 수 있습니다.",
   wrong: "틀림",

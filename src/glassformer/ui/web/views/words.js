@@ -14,6 +14,11 @@ export function say(model, words, values) {
   return known.replace(/\{(\w+)\}/g, (all, name) => shown(values?.[name]) ?? all);
 }
 
+// The same in all languages, as sentences of Python's come.
+export function inAllLanguages(key, values) {
+  return Object.fromEntries(Object.keys(LANGUAGES).map((name) => [name, say(new Map([["language", name]]), key, values)]));
+}
+
 // What a model answers; where several answers lead together, it has none.
 export function answer(run, i) {
   return run.outputs[i] ?? "–";
