@@ -39,8 +39,8 @@ def heads(
     """Name what every attention head does, by its patterns beside ideal ones.
 
     Built models are shown adversarial words too, which move every head; trained ones only words like those they know.
-    How much a head matters is the part of the answers that change when what it reads is replaced by its mean over words.
-    Models of text are shown stretches of one.
+    How much a head matters is the share of the answers that change when what it reads is replaced by its mean over
+    words. Models of text are shown stretches of one.
     """
     from glassformer.instruments import score_heads
 
