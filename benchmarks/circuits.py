@@ -3,14 +3,14 @@
     python benchmarks/circuits.py
 
 Every machine of the zoo that has a name of its own, built by doubling and by `auto` for 16 letters or more and shown
-256 words, random and nasty ones. Known are the wires that the weights make, which nobody asked a word; over no other
-can anything be said, so that no other can be found. Each is cut alone, by zero, by its mean over words, and by what it
-says on another word; found are those without which some answer changes. Then wires are cut for good, from the logits
-down, until no more can be. What was found suffices if, with all else cut together in the same way, no answer changes.
-Models of more than 100 wires, whose heads each read a stream of their own, are asked by zero alone.
+256 words, random and adversarial ones. Known are the edges that the weights make, for which no word is run; over no
+other can anything be said, so that no other can be found. Each is cut alone, by zero, by its mean over words, and by
+what it says on another word; found are those without which some answer changes. Then edges are cut for good, from the
+logits down, until no more can be. What was found is sufficient if, with all else cut together in the same way, no
+answer changes. Models of more than 100 edges, whose heads each read a stream of their own, are asked by zero alone.
 
 `--random N` asks the same of N random machines of 2 to 8 states and 1 to 3 letters, by zero; `--all N` of every machine
-of 3 states and N letters, but for names. Machines that never leave their start have one answer and no wires: they are
+of 3 states and N letters, but for names. Machines that never leave their start have one answer and no edges: they are
 left out.
 """
 
@@ -27,7 +27,7 @@ from glassformer.automata import Machine, machine, zoo
 from glassformer.automata.words import chosen_words
 from glassformer.automata.zoo import SPECIMENS
 from glassformer.compiler.pipeline import compile
-from glassformer.instruments.circuits import effects, is_sufficient, prune, score, wires_in_weights
+from glassformer.instruments.circuits import edges_in_weights, effects, is_sufficient, prune, score
 from glassformer.instruments.patching import KINDS
 
 LENGTH, WORDS, MOST_WIRES = 16, 256, 100
@@ -44,10 +44,10 @@ def every_machine(letters: int) -> Iterator[Machine]:
 
 
 def scored(machine: Machine, method: str, kinds: Sequence[str]) -> dict[str, tuple[float, bool]]:
-    """For each way to look, the part of the known wires that is found, and whether what was found suffices."""
+    """For each way to look, the part of the known edges that is found, and whether what was found is sufficient."""
     built = compile(machine, LENGTH, method)
     words = built.tokens(chosen_words(built.machine, built.certificate.exact_length, WORDS, seed=0))
-    known, results = wires_in_weights(built.model), {}
+    known, results = edges_in_weights(built.model), {}
     asked = (torch.arange(words.shape[1]) > 0).expand_as(words)  # not at the start token
     for kind in kinds if len(known) <= MOST_WIRES else ["zero"]:
         instead = "zero" if kind == "pruned" else kind
@@ -55,10 +55,10 @@ def scored(machine: Machine, method: str, kinds: Sequence[str]) -> dict[str, tup
             found = prune(built.model, words, instead, among=known, asked=asked)
         else:
             changed = effects(built.model, words, instead, among=known, asked=asked)
-            found = [wire for wire, part in changed.items() if part > 0]
+            found = [edge for edge, part in changed.items() if part > 0]
         results[kind] = score(found, known).recall, is_sufficient(built.model, words, found, instead, asked=asked)
     recall, enough = results["zero"]
-    print(f"{built.certificate.method}, {len(known)} wires: {recall:.3f} found, suffices: {enough}", flush=True)
+    print(f"{built.certificate.method}, {len(known)} edges: {recall:.3f} found, sufficient: {enough}", flush=True)
     return results
 
 
@@ -67,7 +67,7 @@ def summarised(title: str, scores: Sequence[dict[str, tuple[float, bool]]]) -> N
         recalls, enough = zip(*(results[kind] for results in scores if kind in results), strict=True)
         print(
             f"{title}, {kind}: recall {min(recalls):.3f} to {max(recalls):.3f}; exactly the known circuit of "
-            f"{recalls.count(1.0)} of {len(recalls)} models; what was found suffices in {sum(enough)}",
+            f"{recalls.count(1.0)} of {len(recalls)} models; what was found is sufficient in {sum(enough)}",
             flush=True,
         )
 

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from glassformer.documents.shortcuts.depth_and_width import LAPTOP, PUBLISHED, QUICK, Curve, Shortcuts, shortcuts
-from glassformer.training.store import Row
+from glassformer.training.store import TrialRow
 
 
 def row(name: str, values: dict[int, float]) -> str:
@@ -40,7 +40,7 @@ def show_mlp(curve: Curve, layers: int) -> None:
     print(row("best seed", curve.best))
 
 
-def tell(rows: list[Row]) -> None:
+def print_rows(rows: list[TrialRow]) -> None:
     done = sum(row.status == "done" for row in rows)
     print(f"\r{done} of {len(rows)} trained", end="", file=sys.stderr, flush=True)
 
@@ -53,7 +53,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as nowhere:
         folder = Path(nowhere) if arguments.quick else arguments.out
         scale = QUICK if arguments.quick else LAPTOP
-        found = shortcuts(scale, folder / "runs.sqlite", len(os.sched_getaffinity(0)), tell)
+        found = shortcuts(scale, folder / "runs.sqlite", len(os.sched_getaffinity(0)), print_rows)
         print(file=sys.stderr)
         show(found)
         (folder / "shortcuts.svg").write_text(found.draw())

@@ -38,7 +38,7 @@ class Literal:
             x = self.block(x, i)
         if self.config.norm != "none" and self.config.norm_place == "pre":
             x = self.norm(x, "ln_final.")
-        if self.config.head:
+        if self.config.mlm_head:
             x = self.norm(self.activate(x @ self.weights["head.W_H"] + self.weights["head.b_H"]), "head.ln.")
         return torch.einsum("bpw,wo->bpo", x, self.weights["unembed.W_U"]) + self.weights["unembed.b_U"]
 

@@ -9,5 +9,5 @@ def counted(number: int, thing: str) -> str:
 
 
 def visible(name: str) -> str:
-    """A name for a table: as it is, or quoted with escapes if it has signs that cannot be seen."""
+    """A name for a table: as it is, or quoted with escapes if it has unprintable characters."""
     return name if name.isprintable() and name.strip() else repr(name)

@@ -30,7 +30,7 @@ from glassformer.nn import Config, Transformer
 from glassformer.nn.identities import gathered, remade
 from glassformer.training import Architecture, Evaluation, Settings, Trained, train
 from glassformer.training.ensemble import train as train_toys
-from glassformer.training.fitting import Fit, Recipe, fit
+from glassformer.training.fitting import Fit, Recipe, fit_function
 from glassformer.training.tasks import Task
 from places import DATA
 
@@ -134,7 +134,7 @@ def without_its_last_block(model: Transformer) -> Transformer:
 
 
 def untrained(f: Callable[[Any], Any], recipe: Recipe) -> Fit:
-    return fit(f, replace(recipe, steps=2))
+    return fit_function(f, replace(recipe, steps=2))
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def untrained(f: Callable[[Any], Any], recipe: Recipe) -> Fit:
         ("S1.7", "glassformer.documents.approximation.claims.approximate", always_the_coarsest),
         ("S1.8", "glassformer.documents.approximation.claims.approximate", always_the_coarsest),
         ("S1.9", "glassformer.compiler.constructions.universal.layers.SHARPNESS", 1.0),
-        ("S1.10", "glassformer.documents.approximation.claims.taken_apart", without_its_last_block),
+        ("S1.10", "glassformer.documents.approximation.claims.split_blocks", without_its_last_block),
         ("S1.11", "glassformer.documents.approximation.claims.approximate_blocks", lambda grid: 12),
-        ("S1.12", "glassformer.documents.approximation.claims.fit", untrained),
+        ("S1.12", "glassformer.documents.approximation.claims.fit_function", untrained),
         *((f"S2.{i}", "glassformer.documents.lineage.claims.train", all_alike) for i in range(1, 7)),
         ("S4.1", "glassformer.documents.inside.claims.train", learned_nothing),
         ("S4.2", "glassformer.documents.inside.claims.at_temperature", lambda logits, heat: logits.softmax(-1)),

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.instruments.change import by_frequency, by_place, change, influence
-from glassformer.instruments.layers import Layers, Seen, layers_of, seen
+from glassformer.instruments.layers import LayerBatch, LayerVectors, layers_of, seen
 from glassformer.messages import verbatim
 from glassformer.nn import Config, Transformer
 
@@ -31,7 +31,7 @@ def known(tokens: Tensor) -> list[Tensor]:
     return [x, turned, turned + turned.mean(dim=1, keepdim=True), noise]
 
 
-LAYERS = Layers(("embedding", "1", "2", "3"), known)
+LAYERS = LayerVectors(("embedding", "1", "2", "3"), known)
 
 
 def test_a_turn_changes_nothing_a_little_mixing_little_and_noise_everything() -> None:
@@ -49,7 +49,7 @@ def test_a_turn_changes_nothing_a_little_mixing_little_and_noise_everything() ->
 def test_groups_are_looked_at_apart_and_small_ones_not_at_all() -> None:
     names = verbatim("even"), verbatim("seven")
 
-    def group(batch: Seen) -> np.ndarray:
+    def group(batch: LayerBatch) -> np.ndarray:
         return np.where(batch.tokens == 7, 1, np.where(batch.tokens % 2 == 0, 0, -1))
 
     found = change(LAYERS, batches(), names, group)
@@ -62,7 +62,7 @@ def test_groups_are_looked_at_apart_and_small_ones_not_at_all() -> None:
 def test_frequency_parts_the_text_into_equal_shares() -> None:
     counts = np.array([10, 1, 1, 1, 1, 6, 0, 0])
     names, group = by_frequency(counts, parts=2)
-    batch = Seen(np.arange(8), np.zeros(8, dtype=int), [])
+    batch = LayerBatch(np.arange(8), np.zeros(8, dtype=int), [])
     assert group(batch).tolist() == [0, 1, 1, 1, 1, 1, -1, -1]
     assert (*map(str, names),) == ("10 times", "1 to 6 times")
 
@@ -70,7 +70,7 @@ def test_frequency_parts_the_text_into_equal_shares() -> None:
 def test_groups_by_frequency_do_not_overlap() -> None:
     counts = np.array([40, 20, 20, 20, 20, 20, 20, 5, 5, 5, 5, 1, 1, 0])
     names, group = by_frequency(counts, parts=4)
-    found = group(Seen(np.arange(len(counts)), np.zeros(len(counts), dtype=int), []))
+    found = group(LayerBatch(np.arange(len(counts)), np.zeros(len(counts), dtype=int), []))
     assert all(len(set(found[counts == each])) == 1 for each in set(counts.tolist()))
     assert (*map(str, names),) == ("40 times", "0 times", "20 times", "1 to 5 times")
 
@@ -78,9 +78,9 @@ def test_groups_by_frequency_do_not_overlap() -> None:
 def test_places_are_grouped_between_edges() -> None:
     names, group = by_place((1, 2, 4))
     assert (*map(str, names),) == ("1", "2 to 3", "4 to …")
-    assert group(Seen(np.zeros(6, dtype=int), np.arange(6), [])).tolist() == [-1, 0, 1, 1, 2, 2]
+    assert group(LayerBatch(np.zeros(6, dtype=int), np.arange(6), [])).tolist() == [-1, 0, 1, 1, 2, 2]
     _, but_special = by_place((0, 2), special=frozenset({7}))
-    assert but_special(Seen(np.array([7, 1, 1, 7]), np.arange(4), [])).tolist() == [-1, 0, 1, -1]
+    assert but_special(LayerBatch(np.array([7, 1, 1, 7]), np.arange(4), [])).tolist() == [-1, 0, 1, -1]
 
 
 def test_influence_is_none_where_tokens_stand_alone_and_some_where_they_mix() -> None:
@@ -97,7 +97,7 @@ def test_influence_is_never_below_nothing() -> None:
     def alike(tokens: Tensor) -> list[Tensor]:
         return [torch.full((*tokens.shape, 3), 0.3)]  # whose cosine is above 1 in float32
 
-    (found,) = influence(Layers(("1",), alike), batches(), np.arange(VOCAB))
+    (found,) = influence(LayerVectors(("1",), alike), batches(), np.arange(VOCAB))
     assert min(found.replaced, found.dropped, found.near) >= 0
 
 
@@ -106,7 +106,7 @@ def test_neighbours_are_told_from_the_others() -> None:
         x = TABLE[tokens]
         return [x + torch.nn.functional.pad(x, (0, 0, 1, 0))[:, :-1]]
 
-    (found,) = influence(Layers(("1",), to_the_right), batches(), np.arange(VOCAB))
+    (found,) = influence(LayerVectors(("1",), to_the_right), batches(), np.arange(VOCAB))
     assert found.near > 2 * found.replaced > 0
 
 
@@ -134,7 +134,7 @@ def test_vectors_are_those_of_the_trace() -> None:
 
 
 def test_vectors_that_are_not_finite_are_refused() -> None:
-    broken = Layers(("1", "2"), lambda tokens: [TABLE[tokens], TABLE[tokens] / (tokens != 3)[..., None]])
+    broken = LayerVectors(("1", "2"), lambda tokens: [TABLE[tokens], TABLE[tokens] / (tokens != 3)[..., None]])
     with pytest.raises(InputError, match="some of the vectors are not finite"):
         influence(broken, batches(), np.arange(VOCAB))
     with pytest.raises(InputError, match="some of the vectors are not finite"):

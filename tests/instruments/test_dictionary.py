@@ -14,18 +14,18 @@ from glassformer.errors import InputError
 from glassformer.instruments import dictionary
 from glassformer.instruments.dictionary import (
     Dictionary,
-    Shape,
+    DictionaryConfig,
     bits_in,
-    fit,
+    feature_recovery,
     load_dictionary,
     quality,
-    recovery,
     save_dictionary,
+    train_dictionary,
 )
 
 KNOWN = known_features(20, 8)
-SPARSE = Shape(8, 20, "standard", l1=0.3)
-Fitted = Callable[[Shape], Dictionary]
+SPARSE = DictionaryConfig(8, 20, "standard", l1=0.3)
+Fitted = Callable[[DictionaryConfig], Dictionary]
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +37,16 @@ def vectors() -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def fitted(vectors: torch.Tensor) -> Fitted:
-    """The dictionary of a shape, fitted once."""
-    return cache(lambda shape: fit(vectors, shape, steps=1200))
+    """The dictionary of a config, fitted once."""
+    return cache(lambda config: train_dictionary(vectors, config, steps=1200))
 
 
 @pytest.mark.usefixtures("types_unchecked")
-@pytest.mark.parametrize("shape", [Shape(8, 20, "topk", k=1), SPARSE], ids=lambda s: s.kind)
-def test_sparse_features_are_recovered(vectors: torch.Tensor, fitted: Fitted, shape: Shape) -> None:
-    found = fitted(shape)
-    assert recovery(found, KNOWN).recovered > 0.8
-    assert recovery(found, known_features(20, 8, seed=5)).recovered < 0.5  # others are not
+@pytest.mark.parametrize("config", [DictionaryConfig(8, 20, "topk", k=1), SPARSE], ids=lambda s: s.kind)
+def test_sparse_features_are_recovered(vectors: torch.Tensor, fitted: Fitted, config: DictionaryConfig) -> None:
+    found = fitted(config)
+    assert feature_recovery(found, KNOWN).recovered > 0.8
+    assert feature_recovery(found, known_features(20, 8, seed=5)).recovered < 0.5  # others are not
     assert quality(found, vectors).explained > 0.6
 
 
@@ -54,11 +54,11 @@ def test_sparse_features_are_recovered(vectors: torch.Tensor, fitted: Fitted, sh
 def test_reconstruction_is_not_recovery(vectors: torch.Tensor, fitted: Fitted) -> None:
     sparse, dense = fitted(SPARSE), fitted(replace(SPARSE, l1=0.0))
     assert quality(dense, vectors).explained > quality(sparse, vectors).explained
-    assert recovery(dense, KNOWN).mean_max_cosine < recovery(sparse, KNOWN).mean_max_cosine
+    assert feature_recovery(dense, KNOWN).mean_max_cosine < feature_recovery(sparse, KNOWN).mean_max_cosine
 
 
 def test_only_the_largest_features_are_active(vectors: torch.Tensor) -> None:
-    active = Dictionary(Shape(8, 20, "topk", k=3)).encode(vectors)
+    active = Dictionary(DictionaryConfig(8, 20, "topk", k=3)).encode(vectors)
     assert int((active > 0).sum(1).max()) <= 3
 
 
@@ -69,7 +69,7 @@ def test_bits_are_columns_that_are_sometimes_0_and_sometimes_1() -> None:
 
 @pytest.mark.parametrize("kind", ["topk", "standard"])
 def test_a_saved_dictionary_is_read_again(vectors: torch.Tensor, tmp_path: Path, kind: str) -> None:
-    made = Dictionary(Shape(8, 20, kind, k=2), seed=3)
+    made = Dictionary(DictionaryConfig(8, 20, kind, k=2), seed=3)
     save_dictionary(made, tmp_path / "sae", {"hook_name": "blocks.0.hook_resid_post"})
     again = load_dictionary(tmp_path / "sae")
     assert torch.equal(again(vectors)[0], made(vectors)[0])
@@ -80,14 +80,14 @@ def test_a_saved_dictionary_is_read_again(vectors: torch.Tensor, tmp_path: Path,
 
 def test_vectors_of_all_heads_are_told_to_be_reshaped(tmp_path: Path) -> None:
     for hook, reshaped in {"blocks.0.attn.hook_z": "hook_z", "blocks.0.hook_resid_post": "none"}.items():
-        save_dictionary(Dictionary(Shape(8, 20)), tmp_path / hook, {"hook_name": hook})
+        save_dictionary(Dictionary(DictionaryConfig(8, 20)), tmp_path / hook, {"hook_name": hook})
         assert json.loads((tmp_path / hook / "cfg.json").read_text())["reshape_activations"] == reshaped
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path, vectors: torch.Tensor) -> None:
     with pytest.raises(InputError, match="is no folder of a dictionary"):
         load_dictionary(tmp_path / "nothing")
-    save_dictionary(Dictionary(Shape(8, 20)), tmp_path)
+    save_dictionary(Dictionary(DictionaryConfig(8, 20)), tmp_path)
     config = json.loads((tmp_path / "cfg.json").read_text())
     for change, words in {
         "d_sae": (21, r"asks for weights .*21.*, and the file holds"),
@@ -99,20 +99,20 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, vectors: torch.Tensor) -> 
         with pytest.raises(InputError, match=str(words[1])):
             load_dictionary(tmp_path)
     with pytest.raises(InputError, match=r"vectors \[sample, 9\]; these are \[5000, 8\]"):
-        fit(vectors, Shape(9, 20))
+        train_dictionary(vectors, DictionaryConfig(9, 20))
     with pytest.raises(InputError, match=r"\[feature, 8\]; these are \[2, 3\]"):
-        recovery(Dictionary(Shape(8, 20)), torch.zeros(2, 3))
+        feature_recovery(Dictionary(DictionaryConfig(8, 20)), torch.zeros(2, 3))
 
 
 def test_a_dictionary_that_does_not_fit_in_memory_is_refused_with_an_estimate(vectors: torch.Tensor) -> None:
     with pytest.raises(InputError, match=r"100,000,000 features of vectors of 8 numbers.* GiB; the limit is 2 GiB"):
-        Shape(8, 100_000_000)
+        DictionaryConfig(8, 100_000_000)
     with pytest.raises(InputError, match=r"10,000,000 at once, take some .* GiB"):
-        fit(vectors, SPARSE, samples=10_000_000)
+        train_dictionary(vectors, SPARSE, samples=10_000_000)
     with pytest.raises(InputError, match="number of steps"):
-        fit(vectors, SPARSE, steps=0)
+        train_dictionary(vectors, SPARSE, steps=0)
     with pytest.raises(InputError, match="number of samples"):
-        fit(vectors, SPARSE, samples=0)
+        train_dictionary(vectors, SPARSE, samples=0)
 
 
 def test_the_quality_is_the_same_in_small_batches(

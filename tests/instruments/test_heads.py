@@ -48,6 +48,13 @@ def test_a_flat_head_and_the_null_are_told_apart_from_a_reset() -> None:
     assert flat[0].nulls[Itself()] < 0.2
 
 
+def test_the_scores_of_a_head_go_by_operations_not_by_titles() -> None:
+    (score,) = named(compile("parity", 40, "cascade"))
+    by_operation = {each["operation"]["kind"]: each for each in score.to_json()["operations"]}
+    assert by_operation["flat_sum"]["score"] == score.to_json()["scores"]["flat sum"]
+    assert by_operation["itself"]["null"] == score.nulls[Itself()]
+
+
 def looking(at: Callable[[int], int], length: int = 24) -> Transformer:
     """One head that looks at a place that the position alone decides, by a table of positions."""
     config = Config(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.instruments.identity import ABSENT, frequent, gather, information_by_layer
-from glassformer.instruments.layers import Layers
+from glassformer.instruments.layers import LayerVectors
 
 TABLE = torch.randn(12, 8, generator=torch.Generator().manual_seed(0)) * 5
 
@@ -20,7 +20,7 @@ def known(tokens: Tensor) -> list[Tensor]:
     return [TABLE[tokens] + 0.1 * noise, TABLE[tokens % 2] + 0.1 * noise, noise]
 
 
-LAYERS = Layers(("embedding", "1", "2"), known)
+LAYERS = LayerVectors(("embedding", "1", "2"), known)
 
 
 def batches(count: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -8,7 +8,7 @@ import torch
 
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
-from glassformer.instruments.lens import attribute, attribution, guesses, logit_lens
+from glassformer.instruments.lens import Part, attribute, attribution, guesses, logit_lens
 from glassformer.instruments.steps import at_temperature, follow, neighbours
 from glassformer.nn import Config, Transformer
 
@@ -59,7 +59,9 @@ def test_one_logit_is_attributed_and_its_parts_go_by_layer(model: Transformer) -
     assert found.output == int(logits.argmax())
     assert sum(found.parts.values()) == pytest.approx(found.logit) == pytest.approx(float(logits.max()))
     assert [layer["layer"] for layer in found.by_layer()] == [0, 1]
-    assert found.by_layer()[1]["MLP"] == found.parts["layer 1 MLP"]
+    assert found.by_layer()[1]["MLP"] == found.parts[Part("MLP", 1)] == found.by_name()["layer 1 MLP"]
+    assert "head 1" in found.by_layer()[0]
+    assert "layer 0 head 1" in found.by_name()
     assert attribution(model, TOKENS, 2, output=3).logit == pytest.approx(float(logits[3]))
 
 

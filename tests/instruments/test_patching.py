@@ -6,6 +6,7 @@ import torch
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.instruments import patching, sites
+from glassformer.instruments.edges import Edge, Edges
 from glassformer.instruments.patching import (
     Place,
     ablate,
@@ -20,7 +21,6 @@ from glassformer.instruments.patching import (
     restored,
 )
 from glassformer.instruments.sites import Site, at_layers, check, rows_at_once
-from glassformer.instruments.wiring import Wire, Wiring
 from glassformer.nn import Config, Transformer
 from glassformer.nn.trace import HookPoint
 
@@ -80,22 +80,22 @@ def test_many_paths_at_once_are_the_same_as_one_after_the_other(
     model: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sites, "NUMBERS_AT_ONCE", 2000)
-    metric, wires = probability(torch.tensor([0, 1, 2])), Wiring(model).between(reader=Site("blocks.1.hook_mlp_in"))
-    together = path_patches(model, CORRUPTED, CLEAN, [[wire] for wire in wires], metric)
-    assert len(wires) == 7  # from the embedding, the positions, two heads of each layer, and an MLP
-    for wire, each in zip(wires, together, strict=True):
-        torch.testing.assert_close(each, path_patch(model, CORRUPTED, CLEAN, [wire], metric))
+    metric, edges = probability(torch.tensor([0, 1, 2])), Edges(model).between(reader=Site("blocks.1.hook_mlp_in"))
+    together = path_patches(model, CORRUPTED, CLEAN, [[edge] for edge in edges], metric)
+    assert len(edges) == 7  # from the embedding, the positions, two heads of each layer, and an MLP
+    for edge, each in zip(edges, together, strict=True):
+        torch.testing.assert_close(each, path_patch(model, CORRUPTED, CLEAN, [edge], metric))
 
 
-def test_path_patching_goes_over_one_wire_alone(model: Transformer) -> None:
+def test_path_patching_goes_over_one_edge_alone(model: Transformer) -> None:
     metric = probability(torch.tensor([0, 1, 2]))
     to_logits = Site("blocks.1.hook_resid_post")
     every_writer = ["hook_embed", "hook_pos_embed", "blocks.0.hook_mlp_out", "blocks.1.hook_mlp_out"]
     heads = [Site(f"blocks.{i}.attn.hook_result", head) for i in range(2) for head in range(2)]
-    wires = [Wire(site, to_logits) for site in [*map(Site, every_writer), *heads]]
-    everything = path_patch(model, CORRUPTED, CLEAN, wires, metric)
+    edges = [Edge(site, to_logits) for site in [*map(Site, every_writer), *heads]]
+    everything = path_patch(model, CORRUPTED, CLEAN, edges, metric)
     torch.testing.assert_close(everything, metric(model(CLEAN)))
-    alone = path_patch(model, CORRUPTED, CLEAN, wires[2:3], metric)
+    alone = path_patch(model, CORRUPTED, CLEAN, edges[2:3], metric)
     assert not torch.allclose(alone, everything)
     assert not torch.allclose(alone, metric(model(CORRUPTED)))
 
@@ -151,13 +151,13 @@ def test_bad_places_are_named_with_what_would_do(model: Transformer) -> None:
         patch(model, CORRUPTED, CLEAN, [[Place(Site("hook_embed"), 6)]], metric)
     with pytest.raises(InputError, match=r"these are \[3, 5\] and \[3, 6\]"):
         patch(model, CORRUPTED[:, :5], CLEAN, [[Place(Site("hook_embed"), 0)]], metric)
-    wire = Wire(Site("hook_embed"), Site("blocks.0.hook_mlp_in"))
+    edge = Edge(Site("hook_embed"), Site("blocks.0.hook_mlp_in"))
     with pytest.raises(InputError, match=r"these are \[3, 6\] and \[2, 6\]"):
-        path_patch(model, CORRUPTED, CLEAN[:2], [wire], metric)
+        path_patch(model, CORRUPTED, CLEAN[:2], [edge], metric)
     with pytest.raises(InputError, match=r"the metric gave \[1, 3, 6\] for logits \[1, 3, 6, 4\]"):
-        path_patch(model, CORRUPTED, CLEAN, [wire], lambda logits: logits[..., 0])
+        path_patch(model, CORRUPTED, CLEAN, [edge], lambda logits: logits[..., 0])
     with pytest.raises(InputError, match=r"the metric cannot take logits \[1, 3, 6, 4\]"):
-        path_patch(model, CORRUPTED, CLEAN, [wire], probability(torch.tensor([0, 1, 2, 3])))
+        path_patch(model, CORRUPTED, CLEAN, [edge], probability(torch.tensor([0, 1, 2, 3])))
     assert patch(model, CORRUPTED, CLEAN, [], metric).shape == (0, 3)
     with pytest.raises(InputError, match="an ablation is one of zero, mean, resample; not 'noise'"):
         ablate(model, CLEAN, [Site("hook_embed")], "noise")

@@ -81,26 +81,26 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_vectors_are_the_hidden_states_of_transformers(name: str, folders: dict[str, Path]) -> None:
-    reader = load(folders[name]).reader
-    (batch,) = reader.batches(SENTENCES)
+    ours = load(folders[name]).text_model
+    (batch,) = ours.batches(SENTENCES)
     model = transformers.AutoModel.from_pretrained(folders[name], attn_implementation="eager").eval()
     model = model.get_encoder() if name == "t5" else model
     with torch.no_grad():
         expected = model(input_ids=batch, output_hidden_states=True).hidden_states
-    assert reader.layers.names == ("embedding", "1", "2")
-    (found,) = seen(reader.layers, [batch])
+    assert ours.layers.names == ("embedding", "1", "2")
+    (found,) = seen(ours.layers, [batch])
     for vectors, state in zip(found.vectors, expected, strict=True):
         assert np.array_equal(vectors, state.flatten(0, 1).numpy())
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_sentences_are_framed_and_cut_as_the_model_wants_them(name: str, folders: dict[str, Path]) -> None:
-    reader = load(folders[name]).reader
-    assert reader.longest == MODELS[name][1]
-    (batch,) = reader.batches([" ".join(["cat"] * 30)])
-    assert batch.shape == (1, reader.longest)
+    model = load(folders[name]).text_model
+    assert model.longest == MODELS[name][1]
+    (batch,) = model.batches([" ".join(["cat"] * 30)])
+    assert batch.shape == (1, model.longest)
     assert (batch[0, 0] == WORDS.index("[CLS]")) == (name == "bert")
-    assert reader.special >= {0, 1, 2, 3}
+    assert model.special >= {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("what", ["information", "recovery", "change", "influence"])
@@ -135,7 +135,7 @@ def test_a_folder_without_a_tokeniser_is_refused(folders: dict[str, Path], tmp_p
         for file in folder.glob("*token*"):
             file.unlink()
         with pytest.raises(InputError, match="holds no tokeniser"):
-            _ = load(folder).reader
+            _ = load(folder).text_model
 
 
 def test_a_tokeniser_with_more_tokens_than_the_model_is_refused(
@@ -156,10 +156,10 @@ def test_weights_that_are_missing_or_no_weights_are_refused(folders: dict[str, P
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 4}))
     with pytest.raises(InputError, match=r"does not hold all weights .* is missing"):
-        _ = load(folder).reader
+        _ = load(folder).text_model
     (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1")
     with pytest.raises(InputError, match="cannot open it"):
-        _ = load(folder).reader
+        _ = load(folder).text_model
 
 
 def test_a_model_that_says_no_limit_reads_sentences_of_some_length(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ def test_a_model_that_says_no_limit_reads_sentences_of_some_length(folders: dict
     told = json.loads((folder / "tokenizer_config.json").read_text())
     told.pop("model_max_length")
     (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    reader = load(folder).reader
-    assert [batch.shape for batch in reader.batches([" ".join(["cat"] * 600)])] == [(1, reader.longest)]
+    model = load(folder).text_model
+    assert [batch.shape for batch in model.batches([" ".join(["cat"] * 600)])] == [(1, model.longest)]
 
 
 def test_a_tokeniser_is_the_same_after_it_was_used(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_tokeniser_is_the_same_after_it_was_used(folders: dict[str, Path], tmp
     used = tokeniser(framed=False)
     used(SENTENCES, truncation=True, max_length=3)
     used.save_pretrained(folder)
-    assert load(folder).reader.tokeniser == load(folders["gpt2"]).reader.tokeniser
+    assert load(folder).text_model.tokeniser == load(folders["gpt2"]).text_model.tokeniser
 
 
 def test_models_of_other_depths_and_too_little_text_are_refused(
@@ -202,7 +202,7 @@ def test_a_folder_without_safetensors_is_refused_and_not_unpickled(folders: dict
     (folder / "model.safetensors").unlink()
     torch.save({}, folder / "pytorch_model.bin")
     with pytest.raises(InputError, match="transformers cannot open it"):
-        _ = load(folder).reader
+        _ = load(folder).text_model
 
 
 def test_a_model_that_brings_its_own_code_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_model_that_brings_its_own_code_is_refused(folders: dict[str, Path], t
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "mine.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
     with pytest.raises(InputError, match="brings its own code"):
-        _ = load(folder).reader
+        _ = load(folder).text_model
     assert not (tmp_path / "executed").exists()
 
 
@@ -233,7 +233,7 @@ def test_the_instruments_that_look_inside_open_them_too(folders: dict[str, Path]
     ]
     stretches = (*text, "--length", "4", "--words", "8")
     assert len(shell.json("measure", "heads", gpt, *stretches)["layers"][0]["heads"]) == 2
-    assert shell.json("measure", "circuit", gpt, *stretches)["suffices"]
+    assert shell.json("measure", "circuit", gpt, *stretches)["sufficient"]
     pair = ("the big cat", "the big dog")
     assert shell.json("measure", "patch", gpt, *pair)["layers"]
     assert shell.json("measure", "path", gpt, *pair, "--from", "hook_embed", "--to", "blocks.0.hook_mlp_in")["layers"]

@@ -80,7 +80,7 @@ def test_instruments_work_on_them(pair: tuple[Any, Transformer]) -> None:
     _, model = pair
     logits = model(TOKENS)
     torch.testing.assert_close(logit_lens(model, TOKENS)[-1], logits)
-    if model.config.head:
+    if model.config.mlm_head:
         with pytest.raises(InputError, match="behind a hidden layer"):
             attribute(model, TOKENS)
     else:

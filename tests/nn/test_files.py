@@ -2,6 +2,7 @@ import itertools
 import json
 import multiprocessing
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ def test_a_model_comes_back_as_it_was(tmp_path: Path, config: Config, dtype: tor
         assert torch.equal(value, expected)
     tokens = torch.tensor([[0, 1, 2]])
     assert torch.equal(loaded(tokens), model(tokens))
+
+
+def test_the_key_that_the_mlm_head_had_before_is_read() -> None:
+    values = replace(FANCY, mlm_head=True).to_json()
+    values["head"] = values.pop("mlm_head")
+    assert Config.from_json(values).mlm_head
 
 
 def test_a_model_may_replace_a_model_and_nothing_else(saved: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from glassformer.errors import InputError
 from glassformer.nn import BlockShape, Config, Transformer
-from glassformer.nn.identities import filled_with_zeros, head_outputs, regrouped, taken_apart, with_scale_absorbed
+from glassformer.nn.identities import filled_with_zeros, head_outputs, regrouped, split_blocks, with_scale_absorbed
 
 SHAPES = (
     BlockShape(2, 3, (5,)),
@@ -37,10 +37,10 @@ def random_model(**config: object) -> Transformer:
 @pytest.mark.parametrize("config", CONFIGS)
 def test_layers_of_one_kind_compute_the_same_to_the_bit(config: dict[str, object]) -> None:
     model = random_model(**config)
-    apart = taken_apart(model)
-    assert len(apart.config.blocks) == 6
-    assert all(bool(shape.heads) != bool(shape.mlp) for shape in apart.config.blocks)
-    assert torch.equal(apart(TOKENS), model(TOKENS))
+    split = split_blocks(model)
+    assert len(split.config.blocks) == 6
+    assert all(bool(shape.heads) != bool(shape.mlp) for shape in split.config.blocks)
+    assert torch.equal(split(TOKENS), model(TOKENS))
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -54,7 +54,7 @@ def test_regrouping_makes_the_fewest_blocks_and_computes_the_same_to_the_bit(con
         (True, True),
     ]
     assert torch.equal(grouped(TOKENS), model(TOKENS))
-    assert regrouped(taken_apart(model)).config == grouped.config
+    assert regrouped(split_blocks(model)).config == grouped.config
 
 
 @pytest.mark.parametrize("norm", ["none", "layer", "rms"])
@@ -91,7 +91,7 @@ def test_heads_summed_are_heads_concatenated_and_projected() -> None:
 
 def test_rewritten_models_keep_their_number_format_and_mode() -> None:
     model = random_model().float().eval()
-    for rewrite in (taken_apart, regrouped, filled_with_zeros, with_scale_absorbed):
+    for rewrite in (split_blocks, regrouped, filled_with_zeros, with_scale_absorbed):
         assert rewrite(model).dtype == torch.float32
         assert not rewrite(model).training
 

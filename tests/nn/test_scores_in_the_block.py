@@ -114,7 +114,7 @@ def test_heads_that_do_not_divide_into_groups_are_refused() -> None:
 def test_without_residuals_weights_begin_so_that_nothing_fades() -> None:
     task = Transduction("reverse", 6)
     deep = {
-        skip: Architecture(layers=16, width=32, skip=skip, norm="none", start="kept").model(task, 0)
+        skip: Architecture(layers=16, width=32, skip=skip, norm="none", initialisation="fan_in").model(task, 0)
         for skip in ("none", "highway")
     }
     for model in deep.values():

@@ -33,7 +33,7 @@ CONFIGS = {
     "additive scores": replace(BASE, score="additive"),
     "gated, SiLU, RMS": replace(BASE, gated=True, activation="silu", norm="rms", norm_eps=1e-3),
     "side by side, GELU by tanh": replace(BASE, parallel=True, activation="gelu_tanh", norm="layer"),
-    "as BERT": replace(BASE, causal=False, norm="layer", norm_place="post", embed_norm=True, head=True),
+    "as BERT": replace(BASE, causal=False, norm="layer", norm_place="post", embed_norm=True, mlm_head=True),
     "partly rotary": replace(BASE, positions="rotary", rotary_width=2, rotary_base=500.0),
     "piecewise": replace(BASE, activation="piecewise", pieces=PiecewiseLinear((-0.5, 0.4), (0.1, -2, 1), (0, 0.3, 1))),
 }

@@ -22,7 +22,7 @@ from glassformer.opening.loading import NAMES, SENTENCES, load
 from glassformer.training import Architecture, Settings, StateTracking, sweep, train
 from glassformer.training.corpora import Corpus
 from glassformer.training.facts import make_world
-from glassformer.training.objectives import Reading, text_of, tokeniser_of
+from glassformer.training.objectives import TextTask, text_of, tokeniser_of
 from glassformer.training.store import Store
 from glassformer.training.transductions import Transduction
 
@@ -69,8 +69,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     train(Transduction("copy", length=3), SMALL, FEW, place / "copying")
     corpus = Corpus("lines", LINES, LINES)
     text = text_of(corpus, tokeniser_of(corpus, 270))
-    train(Reading(text, "lm"), SMALL, FEW, place / "lm")
-    train(Reading(text, "mt"), SMALL, FEW, place / "mt")
+    train(TextTask(text, "lm"), SMALL, FEW, place / "lm")
+    train(TextTask(text, "mt"), SMALL, FEW, place / "mt")
     world = make_world(6, 0)
     sentences = [f"start {world.prompt(fact)}" for fact in range(world.count)]
     documents = {NAMES: files.to_json(list(world.names)), SENTENCES: files.to_json(sentences)}
@@ -133,21 +133,21 @@ def test_a_model_of_text_reads_the_same_when_it_comes_back(kind: str, folders: d
     text = "the cat number 7 eats"
     assert ours.encode(text) == again.encode(text)
     torch.testing.assert_close(again.model(again.tokens(text)), ours.model(ours.tokens(text)), rtol=0, atol=1e-5)
-    assert again.reader.layers.names == ours.reader.layers.names
-    assert again.reader.vocab >= ours.reader.vocab
+    assert again.text_model.layers.names == ours.text_model.layers.names
+    assert again.text_model.vocab >= ours.text_model.vocab
 
 
 @pytest.mark.parametrize("kind", ["lm", "mt", "lm as hf", "lm as gpt2", "theirs"])
-def test_what_reads_text_has_a_reader(kind: str, folders: dict[str, Path]) -> None:
-    reader = load(folders[kind]).reader
-    for batch in reader.batches([*LINES[:3], "w1 w2"]):
-        assert len({len(vectors) for vectors in reader.layers.run(batch)}) == 1
+def test_what_reads_text_has_a_text_model(kind: str, folders: dict[str, Path]) -> None:
+    model = load(folders[kind]).text_model
+    for batch in model.batches([*LINES[:3], "w1 w2"]):
+        assert len({len(vectors) for vectors in model.layers.run(batch)}) == 1
 
 
 @pytest.mark.parametrize("kind", ["built", "run", "copying", "facts", "nameless"])
 def test_what_reads_no_text_has_none(kind: str, folders: dict[str, Path]) -> None:
     with pytest.raises(InputError, match=r"holds no model that reads text: there is no tokenizer\.json"):
-        _ = load(folders[kind]).reader
+        _ = load(folders[kind]).text_model
 
 
 def test_sentences_that_a_model_knows_are_asked_at_their_end(folders: dict[str, Path]) -> None:
@@ -189,7 +189,7 @@ def test_weights_of_another_library_are_read_when_they_are_asked_for(folders: di
     transformers.T5Model(transformers.T5Config(vocab_size=40, **sizes)).save_pretrained(tmp_path)
     save_words(tmp_path)
     opened = load(tmp_path)
-    assert opened.reader.layers.names == ("embedding", "1")
+    assert opened.text_model.layers.names == ("embedding", "1")
     with pytest.raises(InputError, match="models of the kind 't5' are not known here"):
         _ = opened.model
 

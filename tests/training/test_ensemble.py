@@ -73,5 +73,5 @@ def test_training_that_cannot_be_is_refused_with_an_estimate() -> None:
 
 def test_progress_is_reported_within_a_batch_and_at_the_end() -> None:
     reported: list[tuple[int, int]] = []
-    train([Toy(5, 2, 0.5)] * 4, steps=8, samples=4, tell=lambda done, of: reported.append((done, of)))
+    train([Toy(5, 2, 0.5)] * 4, steps=8, samples=4, progress=lambda done, of: reported.append((done, of)))
     assert reported == [(done, 4) for done in (0, 1, 1, 2, 2, 3, 3, 4)]

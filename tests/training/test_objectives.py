@@ -9,7 +9,7 @@ import torch
 
 from glassformer.errors import InputError
 from glassformer.nn import Config, Transformer, files
-from glassformer.nn.readers import parted
+from glassformer.nn.encoder_decoder import parted
 from glassformer.nn.translator import Translator, TranslatorConfig
 from glassformer.training import Architecture, Settings, corpora, train
 from glassformer.training.batch import IGNORE_INDEX
@@ -20,8 +20,8 @@ from glassformer.training.objectives import (
     PAD,
     SPECIAL,
     START,
-    Reading,
     Text,
+    TextTask,
     encoded,
     masked,
     text_of,
@@ -65,7 +65,7 @@ def test_a_text_holds_every_sentence_that_is_short_enough(text: Text) -> None:
 
 
 def test_a_language_model_is_asked_for_the_next_token(text: Text) -> None:
-    batch = Reading(text, "lm").batch(np.random.default_rng(0), 8)
+    batch = TextTask(text, "lm").batch(np.random.default_rng(0), 8)
     assert torch.equal(batch.targets[:, :-1], batch.tokens[:, 1:])
     assert (batch.targets[:, -1] == IGNORE_INDEX).all()
     assert (batch.tokens[:, 0] == START).all()
@@ -87,7 +87,7 @@ def test_a_seventh_or_so_of_tokens_is_masked_replaced_or_left() -> None:
 
 
 def test_a_translator_is_asked_for_the_translation_and_nothing_behind_it(text: Text) -> None:
-    batch = Reading(text, "mt").batch(np.random.default_rng(0), 8)
+    batch = TextTask(text, "mt").batch(np.random.default_rng(0), 8)
     pairs = dict(zip(CORPUS.sentences, CORPUS.translations or (), strict=True))
     for tokens, targets in zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True):
         end = tokens.index(END) + 1
@@ -101,11 +101,9 @@ def test_a_translator_is_asked_for_the_translation_and_nothing_behind_it(text: T
 
 
 def test_held_out_sentences_are_never_learned_from(text: Text) -> None:
-    reading = Reading(text, "lm")
-    learned = {
-        tuple(row) for seed in range(300) for row in reading.batch(np.random.default_rng(seed), 8).tokens.tolist()
-    }
-    tested = reading.held_out()
+    task = TextTask(text, "lm")
+    learned = {tuple(row) for seed in range(300) for row in task.batch(np.random.default_rng(seed), 8).tokens.tolist()}
+    tested = task.held_out()
     held_out = {
         tuple(row) for seed in range(30) for row in tested.batch(np.random.default_rng(seed), 8).tokens.tolist()
     }
@@ -114,9 +112,9 @@ def test_held_out_sentences_are_never_learned_from(text: Text) -> None:
 
 
 def test_lengths_are_as_frequent_as_their_sentences(text: Text) -> None:
-    reading = Reading(text, "lm")
-    drawn = [reading.batch(np.random.default_rng(seed), 1).tokens.shape[1] for seed in range(2000)]
-    shares = {length: len(which) for length, which in reading.numbers.items()}
+    task = TextTask(text, "lm")
+    drawn = [task.batch(np.random.default_rng(seed), 1).tokens.shape[1] for seed in range(2000)]
+    shares = {length: len(which) for length, which in task.numbers.items()}
     for length, count in shares.items():
         expected = count / sum(shares.values())
         assert drawn.count(length) / 2000 == pytest.approx(expected, abs=4 * (expected / 2000) ** 0.5)
@@ -125,21 +123,21 @@ def test_lengths_are_as_frequent_as_their_sentences(text: Text) -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_objective_is_learned_and_kept_with_its_tokeniser(text: Text, objective: str, tmp_path: Path) -> None:
     settings = Settings(steps=200, batch=32, learning_rate=1e-2, evaluate_every=200, evaluation_words=64)
-    trained = train(Reading(text, objective), SMALL, settings, folder=tmp_path / "run")
+    trained = train(TextTask(text, objective), SMALL, settings, folder=tmp_path / "run")
     assert trained.score.accuracy > 0.3  # of some fifty words; a model that learned nothing is right in one of six
     model, documents = files.load(tmp_path / "run" / "model")
     assert isinstance(model, Translator if objective == "mt" else Transformer)
     assert tokeniser_from(documents["tokenizer.json"], "").get_vocab_size() == text.vocab
-    batch = Reading(text, objective).batch(np.random.default_rng(0), 4)
+    batch = TextTask(text, objective).batch(np.random.default_rng(0), 4)
     with torch.no_grad():
         assert torch.equal(model(batch.tokens), trained.model(batch.tokens))
 
 
 def test_a_translation_does_not_look_ahead_and_looks_at_the_whole_source(text: Text) -> None:
-    reading = Reading(text, "mt")
-    model = SMALL.model(reading, seed=0)
+    task = TextTask(text, "mt")
+    model = SMALL.model(task, seed=0)
     assert isinstance(model, Translator)
-    tokens = reading.batch(np.random.default_rng(0), 2).tokens
+    tokens = task.batch(np.random.default_rng(0), 2).tokens
     source, target = parted(tokens, model.config.separator)
     logits = model(tokens)[:, source.shape[1] :]
     changed = tokens.clone()
@@ -170,7 +168,7 @@ def test_places_are_as_many_as_tokens_and_from_0_on(places: list[int]) -> None:
 
 
 def test_a_translator_refuses_sources_that_do_not_end_together(text: Text) -> None:
-    model = SMALL.model(Reading(text, "mt"), seed=0)
+    model = SMALL.model(TextTask(text, "mt"), seed=0)
     with pytest.raises(InputError, match="where the source ends"):
         model(torch.full((1, 4), 7))
     with pytest.raises(InputError, match="one length"):
@@ -180,8 +178,8 @@ def test_a_translator_refuses_sources_that_do_not_end_together(text: Text) -> No
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: Reading(text_of(CORPUS, TOKENISER), "gan"), "one of lm, mlm, mt; not 'gan'"),
-        (lambda: Reading(text_of(corpora.Corpus("x", ("a b",), None), TOKENISER), "mt"), "x has no translations"),
+        (lambda: TextTask(text_of(CORPUS, TOKENISER), "gan"), "one of lm, mlm, mt; not 'gan'"),
+        (lambda: TextTask(text_of(corpora.Corpus("x", ("a b",), None), TOKENISER), "mt"), "x has no translations"),
         (lambda: tokeniser_of(CORPUS, 100), "size of the vocabulary"),
     ],
 )

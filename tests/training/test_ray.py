@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.training.store import Row, Store
+from glassformer.training.store import Store, TrialRow
 from glassformer.training.sweep import run_on_ray, sweep_of
 
 SWEEP = {
@@ -33,7 +33,7 @@ def test_every_trial_is_there_once_although_a_node_dies(tmp_path: Path, monkeypa
         store.add(sweep.trials.items())
         killed = threading.Event()
 
-        def kill_after_the_first(rows: list[Row]) -> None:
+        def kill_after_the_first(rows: list[TrialRow]) -> None:
             if not killed.is_set() and any(row.status == "done" for row in rows):
                 killed.set()
                 cluster.remove_node(doomed, allow_graceful=False)

@@ -15,7 +15,7 @@ from glassformer.errors import InputError
 from glassformer.training import store as store_module
 from glassformer.training.store import Store
 from glassformer.training.sweep import read_sweep, results_of, run_here, sweep_of, work
-from glassformer.training.trial import run_trial
+from glassformer.training.trial import parts_of, run_trial
 
 FILE = """
 [task]
@@ -85,6 +85,11 @@ def test_a_file_that_asks_for_nonsense_is_refused_before_anything_runs(tmp_path:
         read_sweep(tmp_path / "bad.toml")
 
 
+def test_a_file_may_call_the_initialisation_as_before() -> None:
+    task, model = {"machine": "parity", "length": 3}, {"start": "kept"}
+    assert parts_of({"task": task, "model": model})[1].initialisation == "fan_in"
+
+
 def test_all_trials_are_done_once_and_equal_a_run_alone(file: Path, tmp_path: Path) -> None:
     sweep, store = read_sweep(file), Store(tmp_path / "s.sqlite")
     store.add(sweep.trials.items())
@@ -121,7 +126,7 @@ def test_a_trial_whose_worker_is_gone_is_free_again(
     assert store.claim(sweep.ids[:1], "me") is None
     monkeypatch.setattr(store_module, "FREE_AFTER", -1.0)
     assert store.claim(sweep.ids[:1], "me") == claimed
-    assert not store.show_life(claimed[0], "dead")
+    assert not store.heartbeat(claimed[0], "dead")
     assert not store.finish(claimed[0], "dead", {})
     assert store.finish(claimed[0], "me", {})
 
@@ -196,7 +201,7 @@ def test_a_worker_waits_for_trials_whose_worker_may_be_dead(tmp_path: Path, monk
 
 def test_a_long_step_does_not_lose_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "FREE_AFTER", 0.6)
-    monkeypatch.setattr("glassformer.training.sweep.SIGN_OF_LIFE", 0.1)
+    monkeypatch.setattr("glassformer.training.sweep.HEARTBEAT", 0.1)
     store = Store(tmp_path / "s.sqlite")
     sweep = sweep_of({"task": {"machine": "parity", "length": 4}}, "one")
     store.add(sweep.trials.items())

@@ -187,6 +187,8 @@ def test_a_run_from_before_a_setting_was_there_is_taken_to_have_its_usual_value(
     train(TASK, SMALL, QUICK, tmp_path / "run")
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     del run["architecture"]["norm_place"]
+    assert run["architecture"].pop("initialisation") == "gpt2"
+    run["architecture"]["start"] = "small"  # as it was called
     (tmp_path / "run" / "run.json").write_text(json.dumps(run))
     train(TASK, SMALL, QUICK, tmp_path / "run", resume=True)
     with pytest.raises(InputError, match="another norm_place"):

@@ -111,7 +111,7 @@ def test_tasks_that_cannot_be_are_named(values: dict[str, object], message: str)
         ({"kind": "lstm", "score": "additive"}, "of the kind lstm has no score to choose"),
         ({"kind": "rnn", "skip": "none"}, "of the kind rnn has no skip to choose"),
         ({"place": "before"}, "of the kind transformer has no place to choose"),
-        ({"start": "large"}, "weights start small or kept"),
+        ({"initialisation": "large"}, "initialised as gpt2 or fan_in; not 'large'"),
     ],
 )
 def test_parts_that_a_model_does_not_have_are_refused(values: dict[str, str], message: str) -> None:

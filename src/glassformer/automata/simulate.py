@@ -26,7 +26,7 @@ Start: TypeAlias = Integer[np.ndarray, "..."] | np.intp
 
 
 def states_after_prefixes(table: Table, words: Words, start: int) -> Words:
-    """The state after every prefix of every word, by whichever way is fastest for these sizes."""
+    """The state after every prefix of every word, by the fastest method for these sizes."""
     batch = math.prod(words.shape[:-1])
     # One vector step costs as much as some hundreds of its elements. Stepping takes a step for each letter, of one
     # element for each word; scanning takes few steps, but moves every state through every letter.

@@ -1,7 +1,7 @@
 """Words to test a machine with: all of a length, or random and adversarial ones.
 
-The nasty ones: one letter only, letters in turn, one rare letter in a sea of another, one letter and from the middle on
-another, the machine's longest walk.
+The adversarial ones: one letter only, letters in turn, one rare letter in a sea of another, one letter and from the
+middle on another, the machine's longest walk.
 The random ones: letters drawn uniformly, with very unequal frequency, in runs, so that words go where few have been, or
 so that what was before makes a difference for as long as it can.
 """
@@ -29,16 +29,16 @@ def every_word(machine: Alphabet, length: int) -> Integer[np.ndarray, "word leng
 
 
 def chosen_words(machine: AnyMachine, length: int, count: int, seed: int) -> Integer[np.ndarray, "word length"]:
-    """The nasty words first, then as many random ones of each kind; with infinitely many states, the machine's own."""
+    """Adversarial words first, then as many random ones of each kind; with infinitely many states the machine's own."""
     rng = np.random.default_rng(seed)
     if isinstance(machine, InfiniteMachine):
         return machine.words(length, count, rng)
-    nasty = list(itertools.islice(nasty_words(machine, length, rng), max(min(count, 5), count // 2)))
+    adversarial = list(itertools.islice(adversarial_words(machine, length, rng), max(min(count, 5), count // 2)))
     k = len(machine.symbols)
-    uniform, skewed, runs, exploring, separating = ((count - len(nasty) + kind) // 5 for kind in (4, 3, 2, 1, 0))
+    uniform, skewed, runs, exploring, separating = ((count - len(adversarial) + kind) // 5 for kind in (4, 3, 2, 1, 0))
     return np.vstack(
         [
-            *nasty,
+            *adversarial,
             *rng.integers(0, k, (uniform, length)),
             *(rng.choice(k, length, p=rng.dirichlet(np.full(k, 0.3))) for _ in range(skewed)),
             *words_in_runs(k, length, runs, rng),
@@ -115,7 +115,9 @@ def lasting(machine: Machine) -> Bool[np.ndarray, " state"]:
         alive = still
 
 
-def nasty_words(machine: Machine, length: int, rng: np.random.Generator) -> Iterator[Integer[np.ndarray, " length"]]:
+def adversarial_words(
+    machine: Machine, length: int, rng: np.random.Generator
+) -> Iterator[Integer[np.ndarray, " length"]]:
     """The longest walk; then the others in turn, so that the first few have all."""
     k = len(machine.symbols)
     yield longest_walk(machine, length, rng)

@@ -1,12 +1,11 @@
 """Is a built model right? Compare it with its machine, at every position of every word tried.
 
 All words of the promised length when there are at most 2^16 of them: with their prefixes, that is every word there
-is. Otherwise random words and nasty ones.
+is. Otherwise random words and adversarial ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from glassformer.automata.words import chosen_words, every_word
 from glassformer.compiler.built import Built
 from glassformer.errors import InputError, whole_number
 from glassformer.messages import Message
+from glassformer.progress import Progress
 
 EVERY_WORD: Final = 2**16
 MOST_LETTERS: Final = 2**28
@@ -44,9 +44,9 @@ def verify(
     words: int = 200,
     length: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
-    """Compare on all words of this length (default: the promised one), or on `words` random and nasty ones."""
+    """Compare on all words of this length (default: the promised one), or on `words` random and adversarial ones."""
     length = built.certificate.exact_length if length is None else length
     length, words = whole_number(length, "compiler.words_length", least=1), whole_number(words, "compiler.words", 1)
     seed = whole_number(seed, "compiler.seed", least=0)

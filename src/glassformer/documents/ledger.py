@@ -12,13 +12,13 @@ from glassformer.atomic import write_atomically
 from glassformer.documents import sources
 from glassformer.documents.approximation import claims as s1_approximation
 from glassformer.documents.evolution import claims as s3_evolution
-from glassformer.documents.evolution.training import Progress
 from glassformer.documents.inside import claims as s4_inside
 from glassformer.documents.lineage import claims as s2_lineage
 from glassformer.documents.shortcuts import learned as s0_learning
 from glassformer.documents.shortcuts import theorems as s0_shortcuts
 from glassformer.documents.verdict import Measured
 from glassformer.errors import InputError
+from glassformer.progress import NamedProgress
 from glassformer.training.fetching import place_of
 
 DOCUMENTS: Final = {
@@ -39,7 +39,7 @@ class Claim:
     claimed: str
     """The docstring of what measures it: in English, for claims are not translated."""
     measure: Callable[[], Measured]
-    prepare: Callable[[Progress], object] | None = None
+    prepare: Callable[[NamedProgress], object] | None = None
     """Trainings of many minutes, on a text from a registry, that show their progress."""
 
     @property

@@ -17,11 +17,11 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.instruments.layers import Layers, Seen, Tokens, refuse_infinite, seen
+from glassformer.instruments.layers import LayerBatch, LayerVectors, Tokens, refuse_infinite, seen
 from glassformer.instruments.similarity import Moments, Similarity
 from glassformer.messages import Message, verbatim
 
-Groups: TypeAlias = Callable[[Seen], Integer[np.ndarray, " sample"]]
+Groups: TypeAlias = Callable[[LayerBatch], Integer[np.ndarray, " sample"]]
 """Gives each token of a batch the number of its group, or −1."""
 
 
@@ -46,16 +46,19 @@ ALL: Final = (Message("instruments.all_tokens"),)
 
 
 def change(
-    layers: Layers, batches: Iterable[Tokens], names: tuple[Message, ...] = ALL, group_of: Groups | None = None
+    layers: LayerVectors, batches: Iterable[Tokens], names: tuple[Message, ...] = ALL, group_of: Groups | None = None
 ) -> list[Change]:
-    """The change from each layer to the next, for each of the named groups."""
+    """The change from each layer to the next, for each of the named groups of tokens.
+
+    `group_of` gives the group of each token in a batch, or −1 for none, as `by_frequency` and `by_place` make it.
+    """
     return changes(layers.names, names, change_moments(layers, batches, len(names), group_of))
 
 
 def change_moments(
-    layers: Layers, batches: Iterable[Tokens], count: int = 1, group_of: Groups | None = None
+    layers: LayerVectors, batches: Iterable[Tokens], count: int = 1, group_of: Groups | None = None
 ) -> dict[tuple[int, int], Moments]:
-    """What `changes` needs, for each step and group; that of several shards adds up."""
+    """What `changes` needs, for each step between layers and each of `count` groups; that of several shards adds up."""
     moments: dict[tuple[int, int], Moments] = {}
     for batch in seen(layers, batches):
         groups = np.zeros(len(batch.tokens), dtype=int) if group_of is None else group_of(batch)
@@ -138,9 +141,12 @@ class Influence:
 
 
 def influence(
-    layers: Layers, batches: Iterable[Tokens], others: Integer[np.ndarray, " token"], seed: int = 0
+    layers: LayerVectors, batches: Iterable[Tokens], others: Integer[np.ndarray, " token"], seed: int = 0
 ) -> list[Influence]:
-    """A random token of each sentence, neither first nor last, is replaced by one of the others, and dropped."""
+    """How far a random token of each sentence, neither first nor last, moves the others when replaced and when dropped.
+
+    `others` are the tokens that may take its place; sentences of fewer than four tokens are passed over.
+    """
     drawn_from = torch.from_numpy(others)
     generator = torch.Generator().manual_seed(seed)
     sums: Float[np.ndarray, "layer kind"] = np.zeros((len(layers.names), 4))
@@ -160,8 +166,8 @@ def influence(
         distance = torch.arange(length)[None] - place[:, None]
         beside, behind = distance.abs() == 1, distance > 0
         for i, (x, y, z) in enumerate(zip(plain, replaced, dropped, strict=True)):
-            moved = apart(x, y)
-            gone = apart(x.gather(1, kept[..., None].expand(-1, -1, x.shape[2])), z)
+            moved = cosine_distance(x, y)
+            gone = cosine_distance(x.gather(1, kept[..., None].expand(-1, -1, x.shape[2])), z)
             sums[i] += [float(part.sum()) for part in (moved[elsewhere], gone, moved[beside], moved[behind])]
         counts += [int(elsewhere.sum()), kept.numel(), int(beside.sum()), int(behind.sum())]
     if not counts[0]:
@@ -169,6 +175,6 @@ def influence(
     return [Influence(name, *map(float, row / counts)) for name, row in zip(layers.names, sums, strict=True)]
 
 
-def apart(x: Float[Tensor, "sentence pos width"], y: Float[Tensor, "sentence pos width"]) -> Tensor:
+def cosine_distance(x: Float[Tensor, "sentence pos width"], y: Float[Tensor, "sentence pos width"]) -> Tensor:
     """1 − cosine of vectors at the same place; what rounding puts below 0 is 0."""
     return (1 - torch.nn.functional.cosine_similarity(x, y, dim=-1)).clamp(min=0)

@@ -1,7 +1,7 @@
-"""Which wires does a model need? Cut each alone, or one after the other for good, and see whether the answers change.
+"""Which edges does a model need? Cut each alone, or one after the other for good, and see whether the answers change.
 
-The weights of a built model show which wires there are: what one part writes, another reads. This is the known circuit,
-and what an instrument finds can be set beside it, as precision and recall. A wire that is there may still be *idle*,
+The weights of a built model show which edges there are: what one part writes, another reads. This is the known circuit,
+and what an instrument finds can be set beside it, as precision and recall. An edge that is there may still be *idle*,
 where words are shorter than those that a model is built for. Then what was found should be sufficient: all else is cut
 together, and no answer changes.
 """
@@ -17,11 +17,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.instruments.patching import QUIET, Tell, instead_of
+from glassformer.instruments.edges import Edge, Edges
+from glassformer.instruments.patching import instead_of
 from glassformer.instruments.sites import Site
-from glassformer.instruments.wiring import Wire, Wiring
 from glassformer.nn import Transformer
 from glassformer.nn.transformer import Logits, Tokens
+from glassformer.progress import Progress, silent
 
 Asked: TypeAlias = Bool[Tensor, "batch pos"]
 """Where an answer counts."""
@@ -29,7 +30,7 @@ Asked: TypeAlias = Bool[Tensor, "batch pos"]
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many wires were found, are known, and are both."""
+    """How many edges were found, are known, and are both."""
 
     found: int
     known: int
@@ -46,45 +47,45 @@ class Overlap:
         return self.both / self.known if self.known else 1.0
 
 
-def score(found: Iterable[Wire], known: Iterable[Wire]) -> Overlap:
+def score(found: Iterable[Edge], known: Iterable[Edge]) -> Overlap:
     """How far they agree."""
     found, known = set(found), set(known)
     return Overlap(len(found), len(known), len(found & known))
 
 
-def wires_in_weights(model: Transformer) -> list[Wire]:
-    """The wires that can carry something: the writer writes columns of the stream that the reader reads.
+def edges_in_weights(model: Transformer) -> list[Edge]:
+    """The edges that can carry something: the writer writes columns of the stream that the reader reads.
 
     In a trained model these are nearly always all; in a built one they are what the construction put there.
     """
     if model.config.norm != "none":
         raise InputError("instruments.norm_mixes")
-    weights, wiring = model.state_dict(), Wiring(model)
-    writes = {site: _written(weights, site) for site in wiring.writers}
-    reads = {site: _read(weights, site) for site in wiring.readers}
-    return [wire for wire in wiring.wires if (writes[wire.writer] & reads[wire.reader]).any()]
+    weights, graph = model.state_dict(), Edges(model)
+    writes = {site: _written(weights, site) for site in graph.writers}
+    reads = {site: _read(weights, site) for site in graph.readers}
+    return [edge for edge in graph.edges if (writes[edge.writer] & reads[edge.reader]).any()]
 
 
 @dataclass(frozen=True)
 class Circuit:
-    """The wires that a model needs on some words, beside those that its weights make, where these are known."""
+    """The edges that a model needs on some words, beside those that its weights make, where these are known."""
 
-    wires: list[Wire]
-    changes: dict[Wire, float]
-    """The part of the answers that each wire changes when it alone is cut; nothing after pruning."""
+    edges: list[Edge]
+    changes: dict[Edge, float]
+    """The part of the answers that each edge changes when it alone is cut; nothing after pruning."""
     is_sufficient: bool
-    """Whether no answer changes when all other wires are cut together."""
-    known: list[Wire] | None
+    """Whether no answer changes when all other edges are cut together."""
+    known: list[Edge] | None
 
     @property
     def overlap(self) -> Overlap:
-        """The wires that were found, beside those that are known."""
-        return score(self.wires, self.known or [])
+        """The edges that were found, beside those that are known."""
+        return score(self.edges, self.known or [])
 
     @property
-    def missed(self) -> list[Wire]:
-        """Known wires that were not found: idle on these words."""
-        return [wire for wire in self.known or [] if wire not in self.wires]
+    def missed(self) -> list[Edge]:
+        """Known edges that were not found: idle on these words."""
+        return [edge for edge in self.known or [] if edge not in self.edges]
 
 
 def find_circuit(
@@ -95,17 +96,22 @@ def find_circuit(
     seed: int = 0,
     asked: Asked | None = None,
     pruned: bool = False,
-    known: list[Wire] | None = None,
-    tell: Tell = QUIET,
+    known: list[Edge] | None = None,
+    progress: Progress = silent,
 ) -> Circuit:
-    """The wires that change more answers than are tolerated: each cut alone, or (pruned) for good."""
-    changes: dict[Wire, float] = {}
+    """The edges that change more answers than are tolerated: each cut alone, or (pruned) for good.
+
+    `kind` is what is read over a cut edge: nothing (zero), the writer's mean over words (mean), or what it writes on
+    another word (resample). `tolerance` is the share of answers that may change; `asked` [word, pos] says where an
+    answer counts, everywhere if not given; `known` are edges to score the circuit against, as of `edges_in_weights`.
+    """
+    changes: dict[Edge, float] = {}
     if pruned:
-        wires = prune(model, tokens, kind, tolerance, seed, asked=asked, tell=tell)
+        edges = prune(model, tokens, kind, tolerance, seed, asked=asked, progress=progress)
     else:
-        changes = effects(model, tokens, kind, seed, asked=asked, tell=tell)
-        wires = [wire for wire, changed in changes.items() if changed > tolerance]
-    return Circuit(wires, changes, is_sufficient(model, tokens, wires, kind, seed, asked), known)
+        changes = effects(model, tokens, kind, seed, asked=asked, progress=progress)
+        edges = [edge for edge, changed in changes.items() if changed > tolerance]
+    return Circuit(edges, changes, is_sufficient(model, tokens, edges, kind, seed, asked), known)
 
 
 def answers(logits: Logits) -> Int[Tensor, "batch pos"]:
@@ -138,15 +144,15 @@ def _read(weights: Mapping[str, Tensor], site: Site) -> Bool[Tensor, " width"]:
 
 
 class _Cutting:
-    """What a model answers on some words while wires are cut, beside its answers while none is."""
+    """What a model answers on some words while edges are cut, beside its answers while none is."""
 
     def __init__(self, model: Transformer, tokens: Tokens, kind: str, seed: int, asked: Asked | None) -> None:
-        self.wiring, self.tokens = Wiring(model), tokens
+        self.graph, self.tokens = Edges(model), tokens
         if kind == "zero":
-            self.instead = self.wiring.zeros(tokens)
+            self.instead = self.graph.zeros(tokens)
         else:
-            self.instead = instead_of(kind, self.wiring.terms(tokens).transpose(0, 1), seed).transpose(0, 1)
-        self.at_once = self.wiring.rows_at_once(tokens.shape[1])
+            self.instead = instead_of(kind, self.graph.terms(tokens).transpose(0, 1), seed).transpose(0, 1)
+        self.at_once = self.graph.rows_at_once(tokens.shape[1])
         before = torch.cat([answers(model(words)) for words in tokens.split(self.at_once)])
         self.before = before if asked is None else before.masked_fill(~asked, -1)
 
@@ -159,7 +165,7 @@ class _Cutting:
         parts = (self.tokens.split(at_once), self.instead.split(at_once, 1), self.before.split(at_once))
         for words, terms, before in zip(*parts, strict=True):
             rows = cuts.repeat_interleave(len(words), 0)
-            now = answers(self.wiring.run(words.repeat(number, 1), rows, terms.repeat(1, number, 1, 1)))
+            now = answers(self.graph.run(words.repeat(number, 1), rows, terms.repeat(1, number, 1, 1)))
             count += ((now.view(number, -1) != before.flatten()) & (before.flatten() != -1)).sum(1)
         return count / (self.before != -1).sum().clamp_min(1)
 
@@ -168,14 +174,14 @@ class _Cutting:
 def is_sufficient(
     model: Transformer,
     tokens: Tokens,
-    wires: Iterable[Wire],
+    edges: Iterable[Edge],
     kind: str = "zero",
     seed: int = 0,
     asked: Asked | None = None,
 ) -> bool:
-    """Whether these wires alone give the model's answers on these words: all others are cut together."""
-    cutting, kept = _Cutting(model, tokens, kind, seed, asked), set(wires)
-    cut = cutting.wiring.cut(wire for wire in cutting.wiring.wires if wire not in kept)
+    """Whether these edges alone give the model's answers on these words: all others are cut together."""
+    cutting, kept = _Cutting(model, tokens, kind, seed, asked), set(edges)
+    cut = cutting.graph.cut(edge for edge in cutting.graph.edges if edge not in kept)
     return not cutting.changed(cut[None]).any()
 
 
@@ -185,21 +191,21 @@ def effects(
     tokens: Tokens,
     kind: str = "zero",
     seed: int = 0,
-    among: Sequence[Wire] | None = None,
+    among: Sequence[Edge] | None = None,
     asked: Asked | None = None,
-    tell: Tell = QUIET,
-) -> dict[Wire, float]:
-    """For each wire, or those among some, the part of the answers that change when it alone is cut; many at once.
+    progress: Progress = silent,
+) -> dict[Edge, float]:
+    """For each edge, the part of the answers that change when it alone is cut; many at once.
 
-    All answers count, or those asked for.
+    `among` are the edges to try, all if not given; `kind` and `asked` are those of `find_circuit`.
     """
     cutting = _Cutting(model, tokens, kind, seed, asked)
-    wires, parts = cutting.wiring.wires if among is None else among, list[float]()
+    edges, parts = cutting.graph.edges if among is None else among, list[float]()
     at_once = max(1, cutting.at_once // len(tokens))
-    for some in (wires[begin : begin + at_once] for begin in range(0, len(wires), at_once)):
-        parts += cutting.changed(torch.stack([cutting.wiring.cut([wire]) for wire in some])).tolist()
-        tell(len(parts), len(wires))
-    return dict(zip(wires, parts, strict=True))
+    for some in (edges[begin : begin + at_once] for begin in range(0, len(edges), at_once)):
+        parts += cutting.changed(torch.stack([cutting.graph.cut([edge]) for edge in some])).tolist()
+        progress(len(parts), len(edges))
+    return dict(zip(edges, parts, strict=True))
 
 
 @torch.no_grad()
@@ -209,23 +215,24 @@ def prune(
     kind: str = "zero",
     tolerance: float = 0.0,
     seed: int = 0,
-    among: Sequence[Wire] | None = None,
+    among: Sequence[Edge] | None = None,
     asked: Asked | None = None,
-    tell: Tell = QUIET,
-) -> list[Wire]:
-    """The wires that are left when, from the logits down, each is cut for good unless too many answers change.
+    progress: Progress = silent,
+) -> list[Edge]:
+    """The edges that are left when, from the logits down, each is cut for good unless too many answers change.
 
-    Where only those among some are in question, all others are cut to begin with.
+    `among` are the edges to try, all if not given; the others are cut to begin with. `kind`, `tolerance` and `asked`
+    are those of `find_circuit`.
     """
     cutting = _Cutting(model, tokens, kind, seed, asked)
-    wiring, kept = cutting.wiring, list[Wire]()
-    wires = wiring.wires if among is None else among
-    cut = wiring.cut(set(wiring.wires) - set(wires))
-    for number, wire in enumerate(reversed(wires), start=1):
-        trial = cut | wiring.cut([wire])
+    graph, kept = cutting.graph, list[Edge]()
+    edges = graph.edges if among is None else among
+    cut = graph.cut(set(graph.edges) - set(edges))
+    for number, edge in enumerate(reversed(edges), start=1):
+        trial = cut | graph.cut([edge])
         if cutting.changed(trial[None]) <= tolerance:
             cut = trial
         else:
-            kept.append(wire)
-        tell(number, len(wires))
+            kept.append(edge)
+        progress(number, len(edges))
     return kept[::-1]

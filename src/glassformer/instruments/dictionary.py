@@ -8,7 +8,7 @@ dictionary that reconstructs well need not have found one of them. Files are in 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,7 @@ from glassformer.atomic import write_atomically
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.instruments.layers import refuse_infinite
 from glassformer.messages import verbatim
+from glassformer.progress import Progress, silent
 
 FOUND: Final = 0.9
 """A feature is recovered if some direction has at least this cosine with it."""
@@ -35,7 +36,7 @@ Vectors = Float[Tensor, "sample width"]
 
 
 @dataclass(frozen=True)
-class Shape:
+class DictionaryConfig:
     """Sizes and kind of a dictionary: ReLU with a price on Σ f (standard, `l1`), or the k largest alone (topk)."""
 
     width: int
@@ -66,24 +67,24 @@ class Shape:
 class Dictionary(nn.Module):
     """A sparse autoencoder."""
 
-    def __init__(self, shape: Shape, seed: int = 0) -> None:
+    def __init__(self, config: DictionaryConfig, seed: int = 0) -> None:
         super().__init__()
-        self.shape = shape
+        self.config = config
         chance = torch.Generator().manual_seed(seed)
-        directions = nn.functional.normalize(torch.randn(shape.features, shape.width, generator=chance))
+        directions = nn.functional.normalize(torch.randn(config.features, config.width, generator=chance))
         self.W_dec = nn.Parameter(directions)
         self.W_enc = nn.Parameter(directions.T.contiguous())
-        self.b_enc = nn.Parameter(torch.zeros(shape.features))
-        self.b_dec = nn.Parameter(torch.zeros(shape.width))
+        self.b_enc = nn.Parameter(torch.zeros(config.features))
+        self.b_dec = nn.Parameter(torch.zeros(config.width))
 
     def encode(self, x: Vectors) -> Float[Tensor, "sample feature"]:
         """How much of each feature there is."""
-        if x.shape[-1] != self.shape.width:
-            raise InputError("instruments.dictionary_vectors", width=self.shape.width, given=str(list(x.shape)))
+        if x.shape[-1] != self.config.width:
+            raise InputError("instruments.dictionary_vectors", width=self.config.width, given=str(list(x.shape)))
         active = torch.relu((x - self.b_dec) @ self.W_enc + self.b_enc)
-        if self.shape.kind == "standard":
+        if self.config.kind == "standard":
             return active
-        kept = active.topk(self.shape.k, dim=-1)
+        kept = active.topk(self.config.k, dim=-1)
         return torch.zeros_like(active).scatter(-1, kept.indices, kept.values)
 
     def forward(self, x: Vectors) -> tuple[Vectors, Float[Tensor, "sample feature"]]:
@@ -92,24 +93,27 @@ class Dictionary(nn.Module):
         return active @ self.W_dec + self.b_dec, active
 
 
-def fit(
+def train_dictionary(
     vectors: Vectors,
-    shape: Shape,
+    config: DictionaryConfig,
     steps: int = 3000,
     samples: int = 256,
     rate: float = 3e-3,
     seed: int = 0,
-    tell: Callable[[int, int], None] = lambda done, of: None,
+    progress: Progress = silent,
 ) -> Dictionary:
-    """Train a dictionary on vectors, by Adam with a rate that falls to 0."""
-    if vectors.ndim != 2 or vectors.shape[1] != shape.width or not len(vectors):
-        raise InputError("instruments.dictionary_vectors", width=shape.width, given=str(list(vectors.shape)))
+    """Train a dictionary on vectors, by Adam with a learning rate that falls from `rate` to 0 as a cosine.
+
+    Each of `steps` sees `samples` of the vectors, drawn at random; `seed` is that of weights and samples.
+    """
+    if vectors.ndim != 2 or vectors.shape[1] != config.width or not len(vectors):
+        raise InputError("instruments.dictionary_vectors", width=config.width, given=str(list(vectors.shape)))
     if not vectors.is_floating_point():
         raise InputError("instruments.dictionary_dtype", dtype=str(vectors.dtype))
     whole_number(steps, "instruments.steps", least=1)
-    shape.refuse_if_too_large(whole_number(samples, "instruments.samples", least=1))
+    config.refuse_if_too_large(whole_number(samples, "instruments.samples", least=1))
     refuse_infinite(vectors)
-    found = Dictionary(shape, seed).to(vectors.dtype)
+    found = Dictionary(config, seed).to(vectors.dtype)
     with torch.no_grad():
         found.b_dec.copy_(vectors.mean(0))
     optimiser = torch.optim.Adam(found.parameters(), lr=rate)
@@ -117,8 +121,8 @@ def fit(
     for step, batch in enumerate(_batches(vectors, samples, steps, seed), start=1):
         again, active = found(batch)
         loss = (again - batch).pow(2).sum(1).mean()
-        if shape.kind == "standard":
-            loss = loss + shape.l1 * active.sum(1).mean()
+        if config.kind == "standard":
+            loss = loss + config.l1 * active.sum(1).mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -126,7 +130,7 @@ def fit(
         with torch.no_grad():
             found.W_dec.copy_(nn.functional.normalize(found.W_dec))
         if step % 100 == 0 or step == steps:
-            tell(step, steps)
+            progress(step, steps)
     return found.eval()
 
 
@@ -150,8 +154,8 @@ class Quality:
 def quality(dictionary: Dictionary, vectors: Vectors) -> Quality:
     """Measured on vectors, as many at once as fit in memory."""
     varies = (vectors - vectors.mean(0)).pow(2).sum()
-    missed, active, ever = 0.0, 0, torch.zeros(dictionary.shape.features, dtype=torch.bool)
-    for some in vectors.split(max(1, NUMBERS_AT_ONCE // dictionary.shape.features)):
+    missed, active, ever = 0.0, 0, torch.zeros(dictionary.config.features, dtype=torch.bool)
+    for some in vectors.split(max(1, NUMBERS_AT_ONCE // dictionary.config.features)):
         again, activity = dictionary(some)
         on = activity > 0
         missed += float((again - some).pow(2).sum())
@@ -170,10 +174,10 @@ class Recovered:
 
 
 @torch.no_grad()
-def recovery(dictionary: Dictionary, known: Float[Tensor, "feature width"]) -> Recovered:
+def feature_recovery(dictionary: Dictionary, known: Float[Tensor, "feature width"]) -> Recovered:
     """Score a dictionary against features that are known, as rows."""
-    if known.ndim != 2 or known.shape[1] != dictionary.shape.width:
-        raise InputError("instruments.known_features", width=dictionary.shape.width, given=str(list(known.shape)))
+    if known.ndim != 2 or known.shape[1] != dictionary.config.width:
+        raise InputError("instruments.known_features", width=dictionary.config.width, given=str(list(known.shape)))
     cosines = nn.functional.normalize(known.to(dictionary.W_dec)) @ nn.functional.normalize(dictionary.W_dec).T
     best = cosines.amax(1)
     return Recovered(float(best.mean()), float((best > FOUND).double().mean()))
@@ -183,7 +187,7 @@ def assess(dictionary: Dictionary, vectors: Vectors, has_bits: bool) -> dict[str
     """The quality of a dictionary; where the vectors hold bits, also how well it recovers them."""
     measured = asdict(quality(dictionary, vectors))
     if has_bits and len(known := bits_in(vectors)):
-        measured |= {"known": len(known), **asdict(recovery(dictionary, known))}
+        measured |= {"known": len(known), **asdict(feature_recovery(dictionary, known))}
     return measured
 
 
@@ -201,12 +205,12 @@ def save_dictionary(dictionary: Dictionary, folder: Path, about: dict[str, Any] 
 
     Vectors of all heads of a hook_z lie one behind the other, which is set for SAELens.
     """
-    shape, folder = dictionary.shape, Path(folder)
+    config, folder = dictionary.config, Path(folder)
     heads_in_one = str((about or {}).get("hook_name", "")).endswith("hook_z")
-    config = {
-        "architecture": shape.kind,
-        "d_in": shape.width,
-        "d_sae": shape.features,
+    saved = {
+        "architecture": config.kind,
+        "d_in": config.width,
+        "d_sae": config.features,
         "dtype": str(dictionary.W_dec.dtype).removeprefix("torch."),
         "device": "cpu",
         "apply_b_dec_to_input": True,
@@ -214,30 +218,32 @@ def save_dictionary(dictionary: Dictionary, folder: Path, about: dict[str, Any] 
         "reshape_activations": "hook_z" if heads_in_one else "none",
         "metadata": about or {},
     }
-    if shape.kind == "topk":
-        config |= {"k": shape.k, "rescale_acts_by_decoder_norm": False}
+    if config.kind == "topk":
+        saved |= {"k": config.k, "rescale_acts_by_decoder_norm": False}
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach().contiguous() for name, value in dictionary.state_dict().items()}
     write_atomically(folder / WEIGHTS, save(weights))
-    write_atomically(folder / CONFIG, json.dumps(config, indent=2).encode())
+    write_atomically(folder / CONFIG, json.dumps(saved, indent=2).encode())
 
 
 def load_dictionary(folder: Path) -> Dictionary:
     """Read what `save_dictionary`, or SAELens, wrote (standard or topk, without scaling of activations)."""
     try:
-        config = json.loads((Path(folder) / CONFIG).read_text())
+        saved = json.loads((Path(folder) / CONFIG).read_text())
         weights = load((Path(folder) / WEIGHTS).read_bytes())
     except OSError as error:
         why = f"{error.strerror} ({error.filename})"
         raise InputError("instruments.not_a_dictionary", folder=str(folder), why=why) from None
     except Exception as error:
         raise InputError("instruments.not_a_dictionary", folder=str(folder), why=str(error)) from None
-    if config.get("normalize_activations", "none") != "none" or not config.get("apply_b_dec_to_input", True):
+    if saved.get("normalize_activations", "none") != "none" or not saved.get("apply_b_dec_to_input", True):
         raise InputError("instruments.scaled_dictionary", folder=str(folder))
-    if config.get("rescale_acts_by_decoder_norm"):
+    if saved.get("rescale_acts_by_decoder_norm"):
         raise InputError("instruments.rescaled_dictionary", folder=str(folder))
-    shape = Shape(config.get("d_in"), config.get("d_sae"), str(config.get("architecture")), k=config.get("k", 1))
-    found = Dictionary(shape)
+    config = DictionaryConfig(
+        saved.get("d_in"), saved.get("d_sae"), str(saved.get("architecture")), k=saved.get("k", 1)
+    )
+    found = Dictionary(config)
     sizes = {name: list(value.shape) for name, value in found.state_dict().items()}
     given = {name: list(value.shape) for name, value in weights.items()}
     if sizes != given:

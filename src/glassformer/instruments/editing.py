@@ -24,8 +24,8 @@ from glassformer.nn.transformer import MLP, Block, Tokens
 
 STEPS: Final = 200
 RATE: Final = 0.1
-SHAKE: Final = 0.03
-"""How much values are shaken at first while they are sought: no gradient comes through a unit that is closed."""
+NOISE: Final = 0.03
+"""Standard deviation of the noise added to values at first, beside their size: inactive ReLUs get a gradient, too."""
 RIDGE: Final = 1e-3
 """Added to C as a part of its mean variance: unused keys cost something, too."""
 
@@ -63,12 +63,12 @@ def values_for(
     chance = torch.Generator().manual_seed(0)
 
     def move(value: Tensor, hook: HookPoint) -> Tensor:
-        shaken = moved + shake * torch.randn(moved.shape, generator=chance)
-        return torch.cat([value[:, :position], (value[:, position] + shaken)[:, None], value[:, position + 1 :]], dim=1)
+        noisy = moved + noise * torch.randn(moved.shape, generator=chance)
+        return torch.cat([value[:, :position], (value[:, position] + noisy)[:, None], value[:, position + 1 :]], dim=1)
 
     with torch.enable_grad():
         for step in range(STEPS):
-            shake = SHAKE * size * (1 - step / STEPS)
+            noise = NOISE * size * (1 - step / STEPS)
             logits = model.run_with_hooks(tokens, [(name, move)])[:, -1]
             loss = torch.nn.functional.cross_entropy(logits, answers, reduction="sum")
             (moved.grad,) = torch.autograd.grad(loss, [moved])
@@ -84,7 +84,11 @@ def edited(
     value: Float[Tensor, " width"],
     all_keys: Float[Tensor, "word unit"],
 ) -> Iterator[Transformer]:
-    """The model with one value changed, for as long as the context lasts."""
+    """The model whose MLP of a layer gives another value for one key, for as long as the context lasts.
+
+    `key` is what its hidden units hold (`keys`), `value` the output that it shall give (`values_for`), and `all_keys`
+    are those of many words, whose values move as little as possible.
+    """
     mlp = mlp_of(model, layer)
     _refuse_unlike(mlp.W_out, key, value, all_keys)
     before = mlp.W_out.detach().clone()

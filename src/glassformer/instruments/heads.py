@@ -6,9 +6,9 @@ place that the letters decide: the last letter of the same kind, or the last one
 head that looks at one place each time, and fits no simpler operation, is a conditional reset.
 
 A score is the part of the attention that is where the operation looks. Beside it stands what a head that knows nothing
-would get (null), and only the part of the way from there to 1 counts. A head is named when one operation has nearly all
-of it; otherwise it is unclear. Where a token alone determines the answer, it does not matter where a trained head
-looks; so a head that is unclear as a whole may still be clear at the queries of some tokens, and is named for those.
+would get (null); the normalised score is (score − null) / (1 − null). A head is named where one of them is near 1;
+otherwise it is unclear. Where a token alone determines the answer, it does not matter where a trained head looks; so a
+head that is unclear as a whole may still be clear at the queries of some tokens, and is named for those.
 
 A name is about where a head looks, not about its use: an untrained head, too, looks at all letters equally. So beside
 it stands how many answers change when what the head reads is replaced by its mean over words.
@@ -41,9 +41,9 @@ from glassformer.operations.attention import (
 )
 
 CLEAR: Final = 0.75
-"""The part of the way from null to 1 that makes a head clear. Built heads are at 1; trained ones are never quite."""
+"""The normalised score that makes a head clear. Built heads are at 1; trained ones are never quite."""
 RESETS: Final = 0.02
-"""A head is moved by the letters if they, and not the position, decide where it looks at so many positions."""
+"""Share of queries at which the attended position must depend on letters for a head to be a reset."""
 STAYS: Final = 0.75
 """A head stays where it is if it looks at so many positions where it looked at the position before."""
 NEARLY: Final = 0.05
@@ -86,13 +86,18 @@ class HeadScore:
         return max((each for each in self.scores if each != self.operation), key=self.scores.__getitem__)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values; operations go by their titles."""
+        """The same as plain values. Scripts use `operations`; `scores` and `nulls` are the same by English titles."""
+        operations = [
+            {"operation": operation.to_json(), "score": score, "null": self.nulls[operation]}
+            for operation, score in self.scores.items()
+        ]
         by_title = {
             name: {str(operation.title): score for operation, score in getattr(self, name).items()}
             for name in ("scores", "nulls")
         }
         operation = self.operation and self.operation.to_json()
-        return vars(self) | by_title | {"operation": operation, "job": str(self.title)}
+        named = {"operation": operation, "job": str(self.title)}
+        return vars(self) | by_title | named | {"operations": operations}
 
 
 def score_heads(model: Transformer, tokens: Int[Tensor, "word pos"]) -> list[HeadScore]:
@@ -190,20 +195,20 @@ def _named(
     is_moved: bool,
     stays: bool,
 ) -> HeadScore:
-    """The operation with the largest part of the way to 1, and of two that come close the simpler one.
+    """The operation with the largest normalised score, and of two that come close the simpler one.
 
     A head that letters do not move can be a reset only if it stays where it is: its condition is met once, and always
     at the same place. One that moves with the position alone is none.
     """
-    way = {each: (score - nulls[each]) / max(1 - nulls[each], 1e-9) for each, score in scores.items()}
+    normalised = {each: (score - nulls[each]) / max(1 - nulls[each], 1e-9) for each, score in scores.items()}
     if not is_moved:
-        way[SAME] = 0.0
-    simple = max(part for each, part in way.items() if each != LATEST)
-    if simple >= way[LATEST] - NEARLY or not (is_moved or stays):
-        way[LATEST] = 0.0
-    best = max(way, key=lambda each: (round(way[each], 6), -list(way).index(each)))
-    operation = best if way[best] >= CLEAR else None
-    return HeadScore(layer, head, operation, at, max(way[best], 0.0), 0.0, scores, nulls)
+        normalised[SAME] = 0.0
+    simple = max(score for each, score in normalised.items() if each != LATEST)
+    if simple >= normalised[LATEST] - NEARLY or not (is_moved or stays):
+        normalised[LATEST] = 0.0
+    best = max(normalised, key=lambda each: (round(normalised[each], 6), -list(normalised).index(each)))
+    operation = best if normalised[best] >= CLEAR else None
+    return HeadScore(layer, head, operation, at, max(normalised[best], 0.0), 0.0, scores, nulls)
 
 
 def _moved(patterns: Patterns, where: Where) -> Float[Tensor, " head"]:

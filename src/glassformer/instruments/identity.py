@@ -15,7 +15,7 @@ from jaxtyping import Integer
 
 from glassformer.errors import InputError
 from glassformer.instruments.information import Information, information
-from glassformer.instruments.layers import Layers, Tokens, Vectors, seen
+from glassformer.instruments.layers import LayerVectors, Tokens, Vectors, seen
 
 ABSENT: Final = -1
 """The label of a position that is not to be looked at."""
@@ -45,7 +45,7 @@ def frequent(counts: Integer[np.ndarray, " token"], most: int, each: int) -> lis
 
 
 def gather(
-    layers: Layers,
+    layers: LayerVectors,
     batches: Iterable[tuple[Tokens, Tokens]],
     tokens: list[int],
     each: int,

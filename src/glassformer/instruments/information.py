@@ -58,7 +58,11 @@ class Information:
 def information(
     labels: Labels, vectors: Float[np.ndarray, "sample width"], clusters: int = 1000, seed: int = 0
 ) -> Information:
-    """The mutual information of vectors, by their clusters, and labels."""
+    """The mutual information of vectors and labels, one of each for every sample.
+
+    Vectors count by their cluster: more `clusters` lose less, and need more vectors. `seed` is that of clusters,
+    shuffled labels and resampled vectors.
+    """
     if labels.ndim != 1 or vectors.ndim != 2 or len(labels) != len(vectors):
         shapes = {"labels": str(labels.shape), "vectors": str(vectors.shape)}
         raise InputError("instruments.labels_and_vectors", **shapes)

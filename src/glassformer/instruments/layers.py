@@ -19,7 +19,7 @@ Vectors: TypeAlias = Float[np.ndarray, "_ _"]
 
 
 @dataclass(frozen=True)
-class Layers:
+class LayerVectors:
     """The names of the layers, and what gives the vectors of each [sentence, pos, width] for tokens."""
 
     names: tuple[str, ...]
@@ -27,7 +27,7 @@ class Layers:
 
 
 @dataclass(frozen=True)
-class Seen:
+class LayerBatch:
     """One batch, position after position: tokens, where they stand, and each layer's vectors of them."""
 
     tokens: Integer[np.ndarray, " sample"]
@@ -35,7 +35,7 @@ class Seen:
     vectors: list[Vectors]
 
 
-def layers_of(model: Transformer) -> Layers:
+def layers_of(model: Transformer) -> LayerVectors:
     """The residual stream: what enters the first block, and what leaves each."""
     last, known = range(len(model.config.blocks)), set(model.hook_names)
     leaving = [[f"blocks.{i}.{name}" for name in ("hook_normalized_resid_post", "hook_resid_post")] for i in last]
@@ -45,22 +45,22 @@ def layers_of(model: Transformer) -> Layers:
         trace = model.trace(tokens, hooks)
         return [trace[name] for name in hooks]
 
-    return Layers(("embedding", *(str(i + 1) for i in last)), run)
+    return LayerVectors(("embedding", *(str(i + 1) for i in last)), run)
 
 
 def refuse_infinite(*vectors: Float[np.ndarray, "..."] | Float[Tensor, "..."]) -> None:
-    """Numbers made of vectors that are not finite would look like any others."""
+    """Raise if vectors are NaN or infinite."""
     for each in vectors:
         finite = each.isfinite() if isinstance(each, Tensor) else np.isfinite(each)
         if not finite.all():
             raise InputError("instruments.not_finite")
 
 
-def seen(layers: Layers, batches: Iterable[Tokens]) -> Iterator[Seen]:
+def seen(layers: LayerVectors, batches: Iterable[Tokens]) -> Iterator[LayerBatch]:
     """All batches, one after the other; nothing is kept."""
     for tokens in batches:
         with torch.no_grad():
             vectors = [value.flatten(0, 1).float().numpy() for value in layers.run(tokens)]
         refuse_infinite(*vectors)
         places = np.broadcast_to(np.arange(tokens.shape[1]), tokens.shape)
-        yield Seen(tokens.numpy().ravel(), places.ravel(), vectors)
+        yield LayerBatch(tokens.numpy().ravel(), places.ravel(), vectors)

@@ -21,7 +21,27 @@ from glassformer.nn import Transformer
 from glassformer.nn.attention import Residual
 from glassformer.nn.transformer import Block, Input, Norm, Unembed
 
-BIASES = "biases"
+
+@dataclass(frozen=True)
+class Part:
+    """What writes into the stream: the embedding, the positions, the biases, or a layer's MLP or one of its heads."""
+
+    kind: str
+    layer: int | None = None
+    head: int | None = None
+
+    @property
+    def in_layer(self) -> str:
+        """Its name among the parts of its layer."""
+        return self.kind if self.head is None else f"{self.kind} {self.head}"
+
+    @property
+    def name(self) -> str:
+        """Its name among all parts."""
+        return self.in_layer if self.layer is None else f"layer {self.layer} {self.in_layer}"
+
+
+EMBEDDING, POSITIONS, BIASES = Part("embedding"), Part("positions"), Part("biases")
 
 
 @torch.no_grad()
@@ -49,18 +69,23 @@ def guesses(model: Transformer, tokens: Input) -> list[Guesses]:
 
 @dataclass(frozen=True)
 class Parts:
-    """What each writer put into the vectors that the logits are read off."""
+    """What each part put into the vectors that the logits are read off."""
 
-    names: tuple[str, ...]
+    parts: tuple[Part, ...]
     vectors: Float[Tensor, "part batch pos width"]
     unembed: Unembed
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parts."""
+        return tuple(part.name for part in self.parts)
 
     @torch.no_grad()
     def logits(self, outputs: Int[Tensor, " chosen"] | None = None) -> Float[Tensor, "part batch pos chosen"]:
         """What each put into the logits, or into some of them; the unembedding's bias is with the other biases."""
         chosen = slice(None) if outputs is None else outputs
         shares = self.vectors @ self.unembed.W_U[:, chosen]
-        shares[self.names.index(BIASES)] += self.unembed.b_U[chosen]
+        shares[self.parts.index(BIASES)] += self.unembed.b_U[chosen]
         return shares
 
 
@@ -70,15 +95,18 @@ class Attribution:
 
     output: int
     logit: float
-    parts: dict[str, float]
+    parts: dict[Part, float]
+
+    def by_name(self) -> dict[str, float]:
+        """The same by the names of the parts."""
+        return {part.name: share for part, share in self.parts.items()}
 
     def by_layer(self) -> list[dict[str, float]]:
         """The parts that belong to a layer, one object for each."""
         layers: dict[int, dict[str, float]] = {}
-        for name, share in self.parts.items():
-            if name.startswith("layer "):
-                number, part = name.removeprefix("layer ").split(" ", 1)
-                layers.setdefault(int(number), {})[part] = share
+        for part, share in self.parts.items():
+            if part.layer is not None:
+                layers.setdefault(part.layer, {})[part.in_layer] = share
         return [{"layer": number, **layers[number]} for number in sorted(layers)]
 
 
@@ -90,34 +118,34 @@ def attribution(model: Transformer, tokens: Input, position: int = -1, output: i
     total = model(tokens)[0, position]
     chosen = int(total.argmax()) if output is None else output
     shares = parts.logits()[:, 0, position, chosen]
-    return Attribution(chosen, float(total[chosen]), dict(zip(parts.names, shares.tolist(), strict=True)))
+    return Attribution(chosen, float(total[chosen]), dict(zip(parts.parts, shares.tolist(), strict=True)))
 
 
 @torch.no_grad()
 def attribute(model: Transformer, tokens: Input) -> Parts:
     """The logits of a run, by the embedding, the positions, every head and every MLP."""
-    if model.config.skip != "residual" or model.config.head:
+    if model.config.skip != "residual" or model.config.mlm_head:
         raise InputError("instruments.no_sum_of_parts")
     hooks = [name for name in model.hook_names if name.endswith(("hook_embed", "hook_pos_embed", "hook_mlp_out"))]
     hooks += [name for name in model.hook_names if name.endswith("hook_scale")]
     hooks += [name for name in model.hooks_on_request if name.endswith("hook_result")]
     seen = model.trace(tokens, hooks)
-    parts = {"embedding": seen["hook_embed"]}
+    parts = {EMBEDDING: seen["hook_embed"]}
     if model.pos_embed:
-        parts["positions"] = seen["hook_pos_embed"]
-    parts[BIASES] = torch.zeros_like(parts["embedding"])
+        parts[POSITIONS] = seen["hook_pos_embed"]
+    parts[BIASES] = torch.zeros_like(parts[EMBEDDING])
     if model.ln_embed:
         parts = frozen(model.ln_embed, seen["ln_embed.hook_scale"], parts)
     for i, block in enumerate(model.blocks):
         assert isinstance(block, Block)
         if block.attn:
             results = seen[f"blocks.{i}.attn.hook_result"].unbind(2)
-            parts |= {f"layer {i} head {h}": result for h, result in enumerate(results)}
+            parts |= {Part("head", i, h): result for h, result in enumerate(results)}
             parts[BIASES] = parts[BIASES] + block.attn.b_O
             if block.ln1 and block.post:
                 parts = frozen(block.ln1, seen[f"blocks.{i}.ln1.hook_scale"], parts)
         if block.mlp:
-            parts[f"layer {i} MLP"] = seen[f"blocks.{i}.hook_mlp_out"]
+            parts[Part("MLP", i)] = seen[f"blocks.{i}.hook_mlp_out"]
             if block.ln2 and block.post:
                 parts = frozen(block.ln2, seen[f"blocks.{i}.ln2.hook_scale"], parts)
     if model.ln_final:
@@ -125,11 +153,11 @@ def attribute(model: Transformer, tokens: Input) -> Parts:
     return Parts(tuple(parts), torch.stack(list(parts.values())), model.unembed)
 
 
-def frozen(norm: Norm, scale: Float[Tensor, "batch pos one"], parts: dict[str, Residual]) -> dict[str, Residual]:
+def frozen(norm: Norm, scale: Float[Tensor, "batch pos one"], parts: dict[Part, Residual]) -> dict[Part, Residual]:
     """A norm with the scale of this run, on each part alone; its bias goes to the biases."""
     through = {
-        name: (part - part.mean(-1, keepdim=True) if norm.centred else part) / scale * norm.w
-        for name, part in parts.items()
+        part: (written - written.mean(-1, keepdim=True) if norm.centred else written) / scale * norm.w
+        for part, written in parts.items()
     }
     if norm.centred:
         through[BIASES] = through[BIASES] + norm.b

@@ -19,11 +19,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.instruments.edges import Edge, Edges
 from glassformer.instruments.sites import Site, check, rows_at_once
-from glassformer.instruments.wiring import Wire, Wiring
 from glassformer.nn import Transformer
 from glassformer.nn.trace import Hook, HookPoint, refuse_if_too_large
 from glassformer.nn.transformer import Logits
+from glassformer.progress import Progress, silent
 
 KINDS: Final = ("zero", "mean", "resample")
 
@@ -31,8 +32,6 @@ Metric: TypeAlias = Callable[[Float[Tensor, "*cell word pos output"]], Float[Ten
 """From the logits of words to one number for each."""
 Words: TypeAlias = Int[Tensor, "_ _"] | Float[Tensor, "_ _ _"]
 """Tokens, or vectors in their place."""
-Tell: TypeAlias = Callable[[int, int], None]
-QUIET: Final[Tell] = lambda done, of: None  # noqa: E731
 
 
 # -- ablation ------------------------------------------------------------------------------------------
@@ -59,7 +58,11 @@ def others(count: int, seed: int = 0) -> Int[Tensor, " word"]:
 
 @torch.no_grad()
 def ablate(model: Transformer, tokens: Words, sites: Sequence[Site], kind: str = "mean", seed: int = 0) -> Logits:
-    """The logits without what these sites hold. Means, and other words, are those of runs that lack nothing."""
+    """The logits without what these sites hold, all of them together.
+
+    `kind` is what takes its place: zero, the mean over words at each position (mean), or what was there on another word
+    (resample), both from runs in which nothing is ablated.
+    """
     _, held = _whole(model, tokens, sites)
     return torch.cat([*without(model, tokens, held, kind, seed)])
 
@@ -141,13 +144,16 @@ def ablations(
     kind: str = "mean",
     seed: int = 0,
     asked: Sequence[Bool[Tensor, "_ _"]] | None = None,
-    tell: Tell = QUIET,
+    progress: Progress = silent,
 ) -> list[Ablated]:
-    """Every head and every MLP taken away in turn."""
+    """The share of answers that change without each head and each MLP in turn.
+
+    Each batch is ablated within itself, as `ablate` does; `asked` says for each one [word, pos] where an answer counts.
+    """
     parts, changed = outputs_of(model), dict[Site, float]()
     for number, site in enumerate(parts, start=1):
         changed[site] = changed_without(model, batches, site, kind, seed, asked)
-        tell(number, len(parts))
+        progress(number, len(parts))
     return [
         Ablated(
             layer=i,
@@ -176,9 +182,13 @@ def patch(
     clean: Words,
     cells: Sequence[Sequence[Place]],
     metric: Metric,
-    tell: Tell = QUIET,
+    progress: Progress = silent,
 ) -> Float[Tensor, "cell word"]:
-    """The metric of corrupted runs in which the places of one cell hold what they hold in the clean run."""
+    """The metric of corrupted runs in which the places of one cell hold what they hold in the clean run.
+
+    Each of the `cells` is a set of places that are patched together, and gives one result. A `metric` makes of logits
+    [word, pos, output] one number for each word, as `logit_difference` does.
+    """
     _refuse_unlike(corrupted, clean)
     words, length = clean.shape[:2]
     sites = {check(model, place.site) for cell in cells for place in cell}
@@ -194,7 +204,7 @@ def patch(
             hooks = list(_placed([cells[c] for c in some], there, words))
             logits = model.run_with_hooks(_tiled(stream, len(some)), hooks, begin)
             measured |= zip(some, _measured(metric, logits.view(len(some), words, *logits.shape[1:])), strict=True)
-            tell(len(measured), len(cells))
+            progress(len(measured), len(cells))
     return torch.stack([measured[c] for c in range(len(cells))]) if cells else torch.zeros(0, words)
 
 
@@ -254,10 +264,13 @@ def grid(sites: Sequence[Site], length: int) -> list[list[Place]]:
 
 @torch.no_grad()
 def path_patch(
-    model: Transformer, corrupted: Words, clean: Words, wires: Sequence[Wire], metric: Metric
+    model: Transformer, corrupted: Words, clean: Words, edges: Sequence[Edge], metric: Metric
 ) -> Float[Tensor, " word"]:
-    """The metric of corrupted runs in which these wires alone carry what their writers write in the clean run."""
-    return path_patches(model, corrupted, clean, [wires], metric)[0]
+    """The metric of corrupted runs in which these edges alone carry what their writers write in the clean run.
+
+    A `metric` makes of logits [word, pos, output] one number for each word.
+    """
+    return path_patches(model, corrupted, clean, [edges], metric)[0]
 
 
 @torch.no_grad()
@@ -265,20 +278,20 @@ def path_patches(
     model: Transformer,
     corrupted: Words,
     clean: Words,
-    cells: Sequence[Sequence[Wire]],
+    cells: Sequence[Sequence[Edge]],
     metric: Metric,
-    tell: Tell = QUIET,
+    progress: Progress = silent,
 ) -> Float[Tensor, "cell word"]:
-    """The same for many cells of wires, each alone; all of them go through the model together."""
+    """The same for many cells: sets of edges that are patched together, one result each; they run side by side."""
     _refuse_unlike(corrupted, clean)
-    wiring, words = Wiring(model), len(clean)
-    at_once, terms = max(1, wiring.rows_at_once(clean.shape[1]) // words), wiring.terms(clean)
+    graph, words = Edges(model), len(clean)
+    at_once, terms = max(1, graph.rows_at_once(clean.shape[1]) // words), graph.terms(clean)
     measured: list[Tensor] = []
     for some in (cells[i : i + at_once] for i in range(0, len(cells), at_once)):
-        cut = torch.stack([wiring.cut(wires) for wires in some]).repeat_interleave(words, dim=0)
-        logits = wiring.run(_tiled(corrupted, len(some)), cut, terms.repeat(1, len(some), 1, 1))
+        cut = torch.stack([graph.cut(edges) for edges in some]).repeat_interleave(words, dim=0)
+        logits = graph.run(_tiled(corrupted, len(some)), cut, terms.repeat(1, len(some), 1, 1))
         measured += _measured(metric, logits.view(len(some), words, *logits.shape[1:]))
-        tell(len(measured), len(cells))
+        progress(len(measured), len(cells))
     return torch.stack(measured) if measured else terms.new_zeros(0, words)
 
 
@@ -311,8 +324,8 @@ def probability(answer: Int[Tensor, " word"], position: int = -1) -> Metric:
 def restored(
     patched: Float[Tensor, "*cell word"], corrupted: Float[Tensor, " word"], clean: Float[Tensor, " word"]
 ) -> Float[Tensor, "*cell"]:
-    """The part of the way from the corrupted to the clean run that patching goes: 0 nothing, 1 all of it."""
-    way: Tensor = (clean - corrupted).mean()
-    if not way.abs() > 1e-9:
+    """The part of the difference between corrupted and clean runs that patching restores: 0 nothing, 1 all of it."""
+    difference: Tensor = (clean - corrupted).mean()
+    if not difference.abs() > 1e-9:
         raise InputError("instruments.nothing_to_restore")
-    return (patched - corrupted).mean(-1) / way
+    return (patched - corrupted).mean(-1) / difference

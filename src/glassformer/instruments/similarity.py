@@ -256,7 +256,7 @@ def _inverse_root(white: Whitened) -> Matrix:
 
 
 def _mean(values: Float[np.ndarray, " direction"], weights: Float[np.ndarray, " direction"] | None = None) -> float:
-    """The weighted mean; of nothing it is 0: what does not vary is like nothing."""
+    """The weighted mean; 0 if there are no directions."""
     if not len(values):
         return 0.0
     return float(np.average(values, weights=weights))

@@ -16,7 +16,7 @@ from glassformer.nn.trace import HookPoint, unknown_hook
 BY_HEAD: Final = ("q", "k", "v", "rot_q", "rot_k", "z", "result", "q_input", "k_input", "v_input")
 """Hooks whose activations are [word, position, head, …]."""
 NUMBERS_AT_ONCE: Final = 2**20
-"""Of the largest activation: 4 MiB in float32, near what a cache holds; with 64 MiB, wires take 4 times as long."""
+"""Of the largest activation: 4 MiB in float32, near what a cache holds; with 64 MiB, edges take 4 times as long."""
 TOKENS_AT_ONCE: Final = 2**10
 """Fewer do not keep a processor busy where weights are many: then activations may take 16 times as much."""
 MOST_NUMBERS: Final = 2**29

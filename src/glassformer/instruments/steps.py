@@ -28,7 +28,7 @@ UNITS: Final = 5
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedValue:
     """A token or an answer, and a number."""
 
     name: str
@@ -85,19 +85,19 @@ class MLPStep:
 
 @dataclass(frozen=True)
 class Step:
-    """All of it."""
+    """One forward pass at one position and layer, and what the model answers there."""
 
     tokens: list[str]
     position: int
     layer: int
-    neighbours: list[Named]
+    neighbours: list[NamedValue]
     stream: dict[str, float]
     heads: list[HeadStep]
     mlp: MLPStep | None
-    lens: list[Named]
+    lens: list[NamedValue]
     temperature: float
-    logits: list[Named]
-    probabilities: list[Named]
+    logits: list[NamedValue]
+    probabilities: list[NamedValue]
 
 
 @torch.no_grad()
@@ -110,7 +110,10 @@ def follow(
     position: int,
     temperature: float = 1.0,
 ) -> Step:
-    """One word (a batch of one), with the names of tokens and answers."""
+    """Follow one word (a batch of one) through a layer at a position; both may count from the end, as −1 does.
+
+    `names` are those of all tokens, `outputs` those of all answers; `temperature` divides the logits.
+    """
     length, layers = tokens.shape[1], len(model.config.blocks)
     if tokens.shape[0] != 1:
         raise InputError("instruments.one_word", words=tokens.shape[0])
@@ -144,15 +147,15 @@ def at_temperature(logits: Float[Tensor, "*any output"], temperature: float) -> 
     return (below / temperature).softmax(-1).to(logits.dtype)
 
 
-def neighbours(model: Transformer, token: int, names: Sequence[str], count: int = NEIGHBOURS) -> list[Named]:
+def neighbours(model: Transformer, token: int, names: Sequence[str], count: int = NEIGHBOURS) -> list[NamedValue]:
     """The tokens whose embeddings have the largest dot products with that of a token; itself among them."""
     return most(model.embed.W_E @ model.embed.W_E[token], names, count)
 
 
-def most(values: Float[Tensor, " name"], names: Sequence[str], count: int = NEIGHBOURS) -> list[Named]:
+def most(values: Float[Tensor, " name"], names: Sequence[str], count: int = NEIGHBOURS) -> list[NamedValue]:
     """The largest of some values, by name."""
     order = values.argsort(descending=True, stable=True)[:count].tolist()
-    return [Named(names[i], values[i].item()) for i in order]
+    return [NamedValue(names[i], values[i].item()) for i in order]
 
 
 def _at(trace: Trace, name: str, position: int) -> Tensor:

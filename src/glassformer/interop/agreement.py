@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -37,7 +37,7 @@ WORK: Final = 2**34
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far logits were apart at most, as norms round here and when they are perturbed, and on what words.
+    """The largest difference of logits, as norms round here and when they are perturbed, and on what words.
 
     Where the best answer leads by more than twice that, the answer is the same.
     """
@@ -45,38 +45,38 @@ class Agreement:
     dtype: str
     words: list[dict[str, int]]
     """How many, and of how many tokens; the first are all that there are."""
-    apart: float
-    perturbed: float
+    max_difference: float
+    max_difference_perturbed: float
 
     @property
     def is_near(self) -> bool:
         """Whether that may be called the same."""
-        return self.apart <= NEAR and self.perturbed <= NEAR_PERTURBED
+        return self.max_difference <= NEAR and self.max_difference_perturbed <= NEAR_PERTURBED
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values, by the names that files have."""
-        return {"dtype": self.dtype, "words": self.words, "apart": self.apart, "stirred": self.perturbed}
+        """The same as plain values; `apart` and `stirred` are what earlier files call the differences."""
+        return asdict(self) | {"apart": self.max_difference, "stirred": self.max_difference_perturbed}
 
 
 @torch.no_grad()
 def compared(opened: Opened, model: Transformer, made: Any) -> Agreement:
-    """An opened model, in any number format, and a GPT-2 side by side; what is too far apart ends it."""
+    """An opened model, in any number format, and a GPT-2 side by side; a difference that is too large ends it."""
     words = _tried(opened, made.num_parameters())
-    apart, perturbed = 0.0, 0.0
+    largest, perturbed = 0.0, 0.0
     at_once = TRIED * model.config.context
     for tokens in (batch for group in words for batch in group.split(max(1, at_once // group.shape[1]))):
         ours = model(tokens)
-        apart = max(apart, _difference(ours, made(tokens).logits))
+        largest = max(largest, _difference(ours, made(tokens).logits))
         with _perturbed_norms(made):
             perturbed = max(perturbed, _difference(ours, made(tokens).logits))
-        if apart > NEAR or perturbed > NEAR_PERTURBED:
+        if largest > NEAR or perturbed > NEAR_PERTURBED:
             break
     sizes = [{"count": len(group), "tokens": group.shape[1]} for group in words]
-    return Agreement(str(model.dtype).removeprefix("torch."), sizes, apart, perturbed)
+    return Agreement(str(model.dtype).removeprefix("torch."), sizes, largest, perturbed)
 
 
 def _tried(opened: Opened, parameters: int) -> list[Tokens]:
-    """All short words; long ones, nasty and random, and such as are nearly all one letter."""
+    """All short words; long ones, adversarial and random ones, and such as are nearly all one letter."""
     config, rng = opened.model.config, np.random.default_rng(0)
     many = int(np.clip(WORK // (parameters * config.context), TRIED, 8 * TRIED))
     task = opened.task

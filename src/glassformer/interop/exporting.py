@@ -84,7 +84,7 @@ def _as_huggingface(opened: Opened, special: Mapping[str, int]) -> Contents:
 
 def _as_gpt2(opened: Opened, special: Mapping[str, int]) -> Contents:
     """In float32 if that is enough: what norms round is made larger by every layer that counts on whole numbers."""
-    apart: list[Message] = []
+    differences: list[Message] = []
     for dtype in (torch.float32, torch.float64):
         ours = copy.deepcopy(opened.model).to(dtype)
         made = gpt2(ours)
@@ -98,8 +98,9 @@ def _as_gpt2(opened: Opened, special: Mapping[str, int]) -> Contents:
                 made.save_pretrained(place)
                 contents = {file.name: file.read_bytes() for file in Path(place).iterdir()}
             return contents | {COMPARED: to_json(seen.to_json()).encode()}
-        apart.append(Message("interop.apart", dtype=seen.dtype, here=seen.apart, elsewhere=seen.perturbed))
-    raise InputError("interop.gpt2_rounds", apart=apart)
+        found = {"here": seen.max_difference, "elsewhere": seen.max_difference_perturbed}
+        differences.append(Message("interop.apart", dtype=seen.dtype, **found))
+    raise InputError("interop.gpt2_rounds", apart=differences)
 
 
 def columns(task: StateTracking, batch: Batch) -> dict[str, list[Any]]:

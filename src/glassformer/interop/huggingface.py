@@ -1,7 +1,7 @@
 """What Hugging Face's transformers opens: models, tokenisers and settings of a folder, or by a name on the hub.
 
-Nothing in a folder is executed: weights are safetensors, and models that bring their own code are refused. As a reader
-of text a model gives transformers' own `hidden_states`; many models put a norm on the last.
+Nothing in a folder is executed: weights are safetensors, and models that bring their own code are refused. As a text
+model it gives transformers' own `hidden_states`; many models put a norm on the last.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Final
 import torch
 
 from glassformer.errors import InputError
-from glassformer.instruments.layers import Layers, Tokens, layers_of
-from glassformer.instruments.reader import Reader
+from glassformer.instruments.layers import LayerVectors, Tokens, layers_of
+from glassformer.instruments.text_model import TextModel
 from glassformer.nn import Transformer, files
 
 TOKENISERS: Final = ("tokenizer*.json", "vocab.*", "*.model", "tekken.json", "*.tiktoken")
@@ -49,7 +49,7 @@ def settings(source: Path | str) -> dict[str, Any]:
     return dict(imported().AutoConfig.from_pretrained(source, trust_remote_code=False).to_dict())
 
 
-def reader(source: Path | str, of_ours: Callable[[], Transformer]) -> Reader:
+def text_model(source: Path | str, of_ours: Callable[[], Transformer]) -> TextModel:
     """A model with its tokeniser as one that reads text; of an encoder and a decoder the encoder."""
     words = tokeniser(source)
     if settings(source)["model_type"] == OURS:
@@ -80,9 +80,9 @@ def reader(source: Path | str, of_ours: Callable[[], Transformer]) -> Reader:
     if len({each.shape for each in vectors}) > 1:
         raise InputError("interop.uneven_layers", place=str(source))
     every = max(rows, *(token + 1 for token in vocab.values()))
-    return Reader(
+    return TextModel(
         name=Path(source).name,
-        layers=Layers(("embedding", *(str(i) for i in range(1, len(vectors)))), run_known),
+        layers=LayerVectors(("embedding", *(str(i) for i in range(1, len(vectors)))), run_known),
         encode=encode,
         longest=longest,
         vocab=every,

@@ -27,7 +27,7 @@ NEVER: Final = -1e4
 """The logit of a token that is no answer."""
 NAMES: Final = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu"}
 LOST: Final = 1e-5
-"""How much of the bias may be lost."""
+"""Largest rounding error allowed in the bias."""
 GPT2: Final = Message("interop.a_gpt2")
 
 Placed: TypeAlias = Callable[[Tensor], Tensor]

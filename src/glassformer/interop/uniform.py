@@ -27,7 +27,7 @@ LARGEST: Final = 2**28
 def plain_reasons(config: Config) -> list[Message]:
     """What there is in a model that only this library computes."""
     usual = Config(vocab=1, outputs=1, context=1, width=1, blocks=())
-    other = ("score", "window", "skip", "gated", "parallel", "embed_norm", "head")
+    other = ("score", "window", "skip", "gated", "parallel", "embed_norm", "mlm_head")
     found = [name for name in other if getattr(config, name) != getattr(usual, name)]
     found += ["positions"] * (config.positions in ("rotary", "alibi"))
     found += ["activation"] * (config.activation == "piecewise")

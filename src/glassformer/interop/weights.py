@@ -163,7 +163,7 @@ def bert(theirs: Any, given: Weights) -> Translated:
         norm_place="post",
         norm_eps=theirs.layer_norm_eps,
         embed_norm=True,
-        head=True,
+        mlm_head=True,
     )
     first, head = "bert.embeddings.", "cls.predictions."
     kind = given[f"{first}token_type_embeddings.weight"][0]

@@ -37,6 +37,8 @@ class PlainConfig:
 
     nested: ClassVar[Mapping[str, type[Any]]] = {}
     """The fields that are dataclasses, or tuples of them."""
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Keys of earlier files, and what they are called now."""
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -93,6 +95,7 @@ class Config(PlainConfig):
     """A Transformer's shape. `blocks` may differ from layer to layer; `Config.uniform` has uniform ones."""
 
     nested: ClassVar = {"blocks": BlockShape, "pieces": PiecewiseLinear}
+    renamed: ClassVar = {"head": "mlm_head"}
 
     vocab: int
     outputs: int
@@ -100,17 +103,27 @@ class Config(PlainConfig):
     width: int
     blocks: tuple[BlockShape, ...]
     causal: bool = True
+    """Whether each position attends only to itself and to those before it."""
     attention: AttentionKind = "softmax"
+    """softmax, or hardmax: all weight on the largest score, in equal shares where several are."""
     scaled: bool = True
+    """Whether dot products are divided by √head_width."""
     norm: NormKind = "none"
+    """none, layer (layer norm), or rms (RMS norm)."""
     norm_place: NormPlace = "pre"
+    """pre: x + f(norm(x)), as GPT-2; post: norm(x + f(x)), as BERT."""
     positions: Positions = "learned"
+    """none; added to the embedding: learned, sinusoidal, dyadic (angles 2πp/2^k), table (given); or in the scores:
+    rotary, alibi."""
     activation: Activation = "relu"
+    """relu, gelu (exact), gelu_tanh (GPT-2's), silu, or piecewise: the function `pieces`."""
     pieces: PiecewiseLinear | None = None
     skip: Skip = "residual"
+    """residual: x + f(x); highway: a gate mixes x and f(x); none: f(x) alone."""
     score: ScoreKind = "dot"
     """Which part of `nn.scores`; dot products are scaled if `scaled`."""
     window: Window = "global"
+    """global: all positions; local-m: those near the query; local-p: those near a place that the query predicts."""
     gated: bool = False
     """Whether the first hidden layer is activation(x·W_gate)·(x·W_in + b_in)."""
     parallel: bool = False
@@ -121,7 +134,7 @@ class Config(PlainConfig):
     """How many numbers of a head are rotated; all if not given."""
     embed_norm: bool = False
     """Whether the stream begins with a norm, as BERT's."""
-    head: bool = False
+    mlm_head: bool = False
     """Whether there is an MLM head: a hidden layer with a norm before the unembedding, as in BERT."""
 
     @classmethod
@@ -148,7 +161,7 @@ class Config(PlainConfig):
         for name in ("vocab", "outputs", "context", "width"):
             if not _is_whole(getattr(self, name), at_least=1):
                 raise InputError("nn.at_least_1", name=name, value=getattr(self, name))
-        check_flags(self, "causal", "scaled", "gated", "parallel", "embed_norm", "head")
+        check_flags(self, "causal", "scaled", "gated", "parallel", "embed_norm", "mlm_head")
         if self.positions in ADDED_POSITIONS and self.context * self.width > LARGEST_TABLE:
             raise InputError("nn.table_too_large", context=self.context, width=self.width)
         check_choices(self, _CHOICES)
@@ -162,7 +175,7 @@ class Config(PlainConfig):
                 turned = block.head_width if self.rotary_width is None else self.rotary_width
                 if block.heads and (turned % 2 or not 0 < turned <= block.head_width):
                     raise InputError("nn.rotary")
-        if (self.embed_norm or self.head) and self.norm == "none":
+        if (self.embed_norm or self.mlm_head) and self.norm == "none":
             raise InputError("nn.which_norm")
         if self.parallel and not self.sums:
             raise InputError("nn.parallel")
@@ -213,6 +226,8 @@ def _is_whole(value: object, at_least: int) -> bool:
 def _from_keys(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """A dataclass from a mapping, with lists as tuples; a key that does not belong is named."""
     known = {field.name: field.default is MISSING for field in fields(kind)}  # type: ignore[arg-type]
+    renamed = getattr(kind, "renamed", {})
+    values = {renamed.get(key, key): value for key, value in values.items()}
     for key in values:
         if key not in known:
             if near := difflib.get_close_matches(key, known, n=1):

@@ -21,7 +21,7 @@ from torch import Tensor
 from glassformer.atomic import recover, write_folder_atomically
 from glassformer.errors import InputError
 from glassformer.nn.config import Config
-from glassformer.nn.readers import EncoderDecoder, ReaderConfig
+from glassformer.nn.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from glassformer.nn.recurrent import LSTM, LSTMConfig
 from glassformer.nn.transformer import Transformer
 from glassformer.nn.translator import Translator, TranslatorConfig
@@ -30,11 +30,11 @@ FORMAT: Final = "glassformer model, version 1"
 LARGEST_DOCUMENT: Final = 16 * 2**20  # bytes of a JSON file
 
 Model: TypeAlias = Transformer | LSTM | Translator | EncoderDecoder
-KINDS: Final[dict[str, tuple[type[Config | LSTMConfig | TranslatorConfig | ReaderConfig], type[Model]]]] = {
+KINDS: Final[dict[str, tuple[type[Config | LSTMConfig | TranslatorConfig | EncoderDecoderConfig], type[Model]]]] = {
     "transformer": (Config, Transformer),
     "lstm": (LSTMConfig, LSTM),
     "translator": (TranslatorConfig, Translator),
-    "rnn": (ReaderConfig, EncoderDecoder),
+    "rnn": (EncoderDecoderConfig, EncoderDecoder),
 }
 """What a folder can hold: the class of its config, and that of the model."""
 

@@ -42,8 +42,8 @@ def with_scale_absorbed(model: Transformer) -> Transformer:
     return remade(model, model.config.blocks, weights, scaled=False)
 
 
-def taken_apart(model: Transformer) -> Transformer:
-    """Layers of one kind only: each block becomes one that attends and one that has an MLP."""
+def split_blocks(model: Transformer) -> Transformer:
+    """Each block becomes two: one with its attention alone, and one with its MLP alone."""
     _refuse_parallel(model)
     shapes: list[BlockShape] = []
     moved: list[tuple[int, Sequence[str]]] = []

@@ -254,7 +254,7 @@ class Transformer(nn.Module, HTMLRepresentation):
         self.blocks = nn.ModuleList(Block(config, shape) for shape in config.blocks)
         self.ln_embed = Norm(config) if config.embed_norm else None
         self.ln_final = Norm(config) if config.norm != "none" and config.norm_place == "pre" else None
-        self.head = MLMHead(config) if config.head else None
+        self.head = MLMHead(config) if config.mlm_head else None
         self.unembed = Unembed(config)
         if not self.embed.W_E.is_meta:  # weights on the meta device have no values
             self.initialise()
@@ -338,7 +338,7 @@ class Transformer(nn.Module, HTMLRepresentation):
         return sum(parameter.numel() for parameter in self.parameters())
 
     def initialise(self, fan_in: bool = False) -> None:
-        """GPT-2's start: small normal weights, smaller where they add to the stream; gains 1, biases 0.
+        """As GPT-2: small normal weights, smaller where they add to the stream; gains 1, biases 0.
 
         With `fan_in` the standard deviation of weights is 1/√fan-in instead of 0.02, so that activations do not vanish
         in a deep stack without norms. Other scores than dot products have been initialised when they were made.

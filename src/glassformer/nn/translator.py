@@ -17,7 +17,7 @@ from torch import nn
 from glassformer.errors import InputError, whole_number
 from glassformer.nn.attention import Residual
 from glassformer.nn.config import Config, PlainConfig
-from glassformer.nn.readers import parted
+from glassformer.nn.encoder_decoder import parted
 from glassformer.nn.transformer import Logits, Tokens, Transformer, Unembed
 
 
@@ -37,12 +37,12 @@ class TranslatorConfig(PlainConfig):
             raise InputError("nn.decoder_width", width=self.decoder.width, outputs=self.encoder.outputs)
 
 
-def reader_of(model: nn.Module, source: str) -> Transformer:
-    """The Transformer that reads: of a translator the encoder."""
-    reader = model.encoder if isinstance(model, Translator) else model
-    if not isinstance(reader, Transformer):
+def encoder_of(model: nn.Module, source: str) -> Transformer:
+    """The encoder of a translator; a Transformer as it is."""
+    encoder = model.encoder if isinstance(model, Translator) else model
+    if not isinstance(encoder, Transformer):
         raise InputError("nn.transformer_needed", source=source, kind=type(model).__name__)
-    return reader.eval()
+    return encoder.eval()
 
 
 class Translator(nn.Module):

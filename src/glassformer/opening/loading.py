@@ -20,11 +20,11 @@ from glassformer.automata import AnyMachine, formats
 from glassformer.compiler.built import Built
 from glassformer.errors import InputError
 from glassformer.instruments.layers import layers_of
-from glassformer.instruments.reader import Reader
 from glassformer.instruments.shortcut import Member
+from glassformer.instruments.text_model import TextModel
 from glassformer.interop import huggingface, weights
 from glassformer.nn import Transformer, files
-from glassformer.nn.translator import reader_of
+from glassformer.nn.translator import encoder_of
 from glassformer.opening.opened import Opened, Vocabulary
 from glassformer.training.evaluation import mistakes
 from glassformer.training.objectives import SPECIAL, encoded, tokeniser_from
@@ -62,7 +62,7 @@ def load(source: str | os.PathLike[str] | Built | nn.Module | Opened) -> Opened:
         return _of_the_hub(source)
     place = model_of(folder)
     model, documents = files.load(place)
-    reader_of(model, str(place))  # what is no Transformer is refused at once
+    encoder_of(model, str(place))  # what is no Transformer is refused at once
     opened = _of_text(model, documents, place) or _of_documents(lambda: model, documents, place)
     return replace(opened or Opened(str(place), lambda: model), documents=documents)
 
@@ -125,8 +125,8 @@ def _of_text(model: nn.Module, documents: Mapping[str, str], place: Path) -> Ope
     if TOKENISER not in documents:
         return None
     tokeniser = tokeniser_from(documents[TOKENISER], f"{place}/{TOKENISER}")
-    reads = reader_of(model, str(place))
-    ending = -1 if reads.config.causal else None  # what predicts the next token is asked before the end
+    encoder = encoder_of(model, str(place))
+    ending = -1 if encoder.config.causal else None  # what predicts the next token is asked before the end
 
     def shown(token: int) -> str:
         """A token as text; parts of letters, which are none alone, as the tokeniser writes them."""
@@ -135,20 +135,20 @@ def _of_text(model: nn.Module, documents: Mapping[str, str], place: Path) -> Ope
 
     def vocabulary() -> Vocabulary:
         names = tuple(map(shown, range(tokeniser.get_vocab_size())))
-        return Vocabulary(names, names[: reads.config.outputs], lambda text: encoded(tokeniser, [text])[0][:ending])
+        return Vocabulary(names, names[: encoder.config.outputs], lambda text: encoded(tokeniser, [text])[0][:ending])
 
-    def reader() -> Reader:
-        return Reader(
+    def text_model() -> TextModel:
+        return TextModel(
             name=place.name,
-            layers=layers_of(reads),
+            layers=layers_of(encoder),
             encode=partial(encoded, tokeniser),
-            longest=reads.config.context,
+            longest=encoder.config.context,
             vocab=tokeniser.get_vocab_size(),
             special=frozenset(range(len(SPECIAL))),
             tokeniser=tokeniser.to_str(),
         )
 
-    return Opened(str(place), lambda: model, vocabulary, reader)
+    return Opened(str(place), lambda: model, vocabulary, text_model)
 
 
 # -- of other libraries, and objects -----------------------------------------------------------------------
@@ -192,13 +192,13 @@ def _of_huggingface(open_model: Callable[[], Transformer], source: Path | str) -
         names = tuple(tokeniser.decode([token]) for token in range(min(len(tokeniser), open_model().config.vocab)))
         return _labelled(_filled_up(Vocabulary(names, names, encode), open_model()), huggingface.settings(source))
 
-    return Opened(str(source), open_model, vocabulary, partial(huggingface.reader, source, open_model))
+    return Opened(str(source), open_model, vocabulary, partial(huggingface.text_model, source, open_model))
 
 
 def _of_object(given: Any) -> Opened:
     """A model that is there already; its tokens have no names but their numbers."""
     model = given if isinstance(given, files.Model) else weights.of_transformers(given)
-    config = reader_of(model, type(given).__name__).config
+    config = encoder_of(model, type(given).__name__).config
     vocabulary = Vocabulary.of_names(map(str, range(config.vocab)))
     vocabulary = replace(vocabulary, outputs=tuple(map(str, range(config.outputs))))
     if model is not given:

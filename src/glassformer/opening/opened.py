@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -15,23 +15,23 @@ from torch import Tensor, nn
 
 from glassformer.automata.words import chosen_words, every_word
 from glassformer.errors import InputError
-from glassformer.instruments.circuits import wires_in_weights
+from glassformer.instruments.circuits import edges_in_weights
+from glassformer.instruments.edges import Edge
 from glassformer.instruments.patching import Metric, logit_difference
-from glassformer.instruments.reader import Reader
 from glassformer.instruments.sites import Site, check, within
-from glassformer.instruments.wiring import Wire
+from glassformer.instruments.text_model import TextModel
 from glassformer.messages import Message
 from glassformer.nn import Transformer
 from glassformer.nn.trace import nearest
 from glassformer.nn.transformer import Logits, Tokens
-from glassformer.nn.translator import reader_of
+from glassformer.nn.translator import encoder_of
+from glassformer.progress import Progress, silent
 from glassformer.training import corpora
 from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.tasks import StateTracking, WordTask
 from glassformer.training.transductions import Transduction
 from glassformer.wording import visible
 
-Tell: TypeAlias = Callable[[int, int], None]
 USUAL_LENGTH: Final = 64
 """Tokens of a stretch of text, and at most so many letters of a built model's words, unless a length is given."""
 SHOWN_NAMES: Final = 12
@@ -85,7 +85,7 @@ class Opened:
     """The folder, or the kind of object, that it was opened from."""
     open_model: Callable[[], nn.Module] = field(repr=False)
     open_vocabulary: Callable[[], Vocabulary] | None = field(default=None, repr=False)
-    open_reader: Callable[[], Reader] | None = field(default=None, repr=False)
+    open_text_model: Callable[[], TextModel] | None = field(default=None, repr=False)
     task: WordTask | Transduction | None = None
     """What it was made for, if it reads words of a machine, or changes sequences."""
     is_built: bool = False
@@ -102,14 +102,14 @@ class Opened:
     @cached_property
     def model(self) -> Transformer:
         """The Transformer that reads: of a translator the encoder."""
-        return reader_of(self.whole, self.place)
+        return encoder_of(self.whole, self.place)
 
     @cached_property
-    def reader(self) -> Reader:
+    def text_model(self) -> TextModel:
         """The vectors of its layers, for sentences of a text, which it must have learned to read."""
-        if self.open_reader is None:
+        if self.open_text_model is None:
             raise InputError("opening.reads_no_text", place=self.place)
-        return self.open_reader()
+        return self.open_text_model()
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -157,7 +157,7 @@ class Opened:
         return self.task
 
     def words(self, count: int, length: int | None = None, seed: int = 0) -> Batch:
-        """Words like those of its training for a trained model; for a built one, of up to 64 letters, nasty ones too.
+        """Words like those of its training for a trained model; for a built one up to 64 letters, adversarial ones too.
 
         They are neither those of training nor of its tests. A built model gets every word where there are no more.
         """
@@ -221,9 +221,9 @@ class Opened:
     # -- what instruments take -------------------------------------------------------------------------
 
     @property
-    def known_wires(self) -> list[Wire] | None:
-        """The wires in the weights of a built model, unless norms mix them: there the circuit is known."""
-        return wires_in_weights(self.model) if self.is_built and self.model.config.norm == "none" else None
+    def known_edges(self) -> list[Edge] | None:
+        """The edges in the weights of a built model, unless norms mix them: there the circuit is known."""
+        return edges_in_weights(self.model) if self.is_built and self.model.config.norm == "none" else None
 
     @torch.no_grad()
     def vectors(self, site: Site, batches: Iterable[Tokens]) -> Float[Tensor, "sample width"]:
@@ -264,7 +264,7 @@ def position(name: str, names: tuple[str, ...], unknown: str) -> int:
     )
 
 
-def sentences_of(text: str, count: int | None = None, tell: Tell | None = None) -> Iterator[str]:
+def sentences_of(text: str, count: int | None = None, progress: Progress = silent) -> Iterator[str]:
     """The first sentences of a text, each once: repeated ones hold nothing new, but would count as more."""
     seen = set[int]()
     for number, (sentence, _) in enumerate(itertools.islice(corpora.read(text), count), start=1):
@@ -272,5 +272,5 @@ def sentences_of(text: str, count: int | None = None, tell: Tell | None = None) 
             continue
         seen.add(known)
         yield sentence
-        if tell and count and number % 64 == 0:
-            tell(number, count)
+        if count and number % 64 == 0:
+            progress(number, count)

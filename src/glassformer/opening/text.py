@@ -15,11 +15,12 @@ from glassformer.errors import InputError
 from glassformer.instruments.change import ALL, Groups, by_frequency, by_place, change_moments
 from glassformer.instruments.identity import Sample, frequent, gather
 from glassformer.instruments.layers import Tokens, seen
-from glassformer.instruments.reader import Reader
 from glassformer.instruments.similarity import Moments, Similarity
+from glassformer.instruments.text_model import TextModel
 from glassformer.messages import Message
 from glassformer.opening.loading import load
-from glassformer.opening.opened import Tell, sentences_of
+from glassformer.opening.opened import sentences_of
+from glassformer.progress import Progress, silent
 from glassformer.training import cluster
 
 Key = TypeVar("Key")
@@ -29,10 +30,10 @@ KINDS: Final = ("pwcca", "symmetric_pwcca", "svcca", "cca", "cka")
 GROUPED: Final = ("all", "frequency", "place")
 
 
-def sampled(model: Reader, text: str, count: int, tokens: int, each: int, tell: Tell | None = None) -> Sample:
+def sampled(model: TextModel, text: str, count: int, tokens: int, each: int, progress: Progress = silent) -> Sample:
     """So many vectors of each of the most frequent tokens; the text is read twice."""
-    chosen = frequent(model.counts(model.batches(sentences_of(text, count, tell))), tokens, each)
-    again = model.batches(sentences_of(text, count, tell))
+    chosen = frequent(model.counts(model.batches(sentences_of(text, count, progress))), tokens, each)
+    again = model.batches(sentences_of(text, count, progress))
     return gather(model.layers, ((batch, batch) for batch in again), chosen, each)
 
 
@@ -47,28 +48,28 @@ def similarities(moments: Mapping[str, Moments]) -> dict[str, dict[str, float]]:
 
 
 def grouped(
-    model: Reader, by: str, text: str, count: int, tell: Tell | None
+    model: TextModel, by: str, text: str, count: int, progress: Progress
 ) -> tuple[tuple[Message, ...], Groups | None]:
     """The names of groups of tokens, and what gives a token's group: by frequency, by place, or all together."""
     if by not in GROUPED:
         raise InputError("opening.grouped", by=by)
     if by == "frequency":
-        return by_frequency(model.counts(model.batches(sentences_of(text, count, tell))))
+        return by_frequency(model.counts(model.batches(sentences_of(text, count, progress))))
     return by_place(special=model.special) if by == "place" else (ALL, None)
 
 
 def moments_between(
-    folder: Path, other: Path, text: str, count: int, share: Share = (0, 1), tell: Tell | None = None
+    folder: Path, other: Path, text: str, count: int, share: Share = (0, 1), progress: Progress = silent
 ) -> dict[str, Moments]:
     """Of each layer of a model and the same layer of another."""
-    one, two = load(folder).reader, load(other).reader
+    one, two = load(folder).text_model, load(other).text_model
     if one.tokeniser != two.tokeniser:
         raise InputError("opening.other_tokens", one=str(folder), other=str(other))
     depths = [len(each.layers.names) - 1 for each in (one, two)]
     if depths[0] != depths[1]:
         raise InputError("opening.other_depths", one=str(folder), other=str(other), layers=depths[0], others=depths[1])
     moments: dict[str, Moments] = {}
-    for tokens in own(one.batches(sentences_of(text, count, tell), min(one.longest, two.longest)), share):
+    for tokens in own(one.batches(sentences_of(text, count, progress), min(one.longest, two.longest)), share):
         (a,), (b,) = seen(one.layers, [tokens]), seen(two.layers, [tokens])
         for name, x, y in zip(one.layers.names, a.vectors, b.vectors, strict=True):
             moments.setdefault(name, Moments(x.shape[1], y.shape[1])).add(x, y)
@@ -82,11 +83,13 @@ def moments_of_change(
     groups: int,
     group_of: Groups | None,
     share: Share = (0, 1),
-    tell: Tell | None = None,
+    progress: Progress = silent,
 ) -> dict[tuple[int, int], Moments]:
     """Of each layer and the next, for each group of tokens."""
-    model = load(folder).reader
-    return change_moments(model.layers, own(model.batches(sentences_of(text, count, tell)), share), groups, group_of)
+    model = load(folder).text_model
+    return change_moments(
+        model.layers, own(model.batches(sentences_of(text, count, progress)), share), groups, group_of
+    )
 
 
 def own(batches: Iterator[Tokens], share: Share) -> Iterator[Tokens]:
@@ -95,10 +98,10 @@ def own(batches: Iterator[Tokens], share: Share) -> Iterator[Tokens]:
     return itertools.islice(batches, number, None, of)
 
 
-def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, tell: Tell) -> dict[Key, Moments]:
+def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, progress: Progress) -> dict[Key, Moments]:
     """What the work gives with all batches, by one worker here, or by as many as a cluster has room for."""
     if not cluster.asked_for(engine):
-        return work(tell=tell)
+        return work(progress=progress)
     found: dict[Key, Moments] = {}
     with cluster.connected(engine) as ray:
         remote = ray.remote(num_cpus=1, max_retries=10)(_shared)
@@ -107,7 +110,7 @@ def accumulated(work: Callable[..., dict[Key, Moments]], engine: str, tell: Tell
         for number, share in enumerate(shares, start=1):
             for key, moments in _outcome(ray, share).items():
                 found.setdefault(key, Moments(moments.x_width, moments.y_width)).merge(moments)
-            tell(number, workers)
+            progress(number, workers)
     return found
 
 

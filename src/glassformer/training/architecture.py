@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, get_args
 
@@ -10,22 +11,22 @@ import torch
 from glassformer.errors import InputError, whole_number
 from glassformer.nn import LSTM, Config, LSTMConfig, Transformer
 from glassformer.nn.config import NormPlace
+from glassformer.nn.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from glassformer.nn.files import Model
-from glassformer.nn.readers import EncoderDecoder, ReaderConfig
 from glassformer.nn.translator import Translator, TranslatorConfig
-from glassformer.training.objectives import END, Reading
+from glassformer.training.objectives import END, TextTask
 from glassformer.training.tasks import Task
 from glassformer.training.transductions import Transduction
 
 KINDS: Final = ("transformer", "lstm", "rnn")
 LSTM_EMBEDDING: Final = 64
 USUAL_HEADS: Final = 4
-STARTS: Final = ("small", "kept")
+INITIALISATIONS: Final = ("gpt2", "fan_in")
 RECURRENT: Final = ("cell", "place", "feeding", "intra")
 FOREIGN: Final = {
     "transformer": RECURRENT,
-    "lstm": (*RECURRENT, "score", "window", "groups", "skip", "start"),
-    "rnn": ("norm", "norm_place", "skip", "start"),
+    "lstm": (*RECURRENT, "score", "window", "groups", "skip", "initialisation"),
+    "rnn": ("norm", "norm_place", "skip", "initialisation"),
 }
 """Parts that models of a kind do not have."""
 LARGEST: Final = {"layers": 1000, "width": 2**16, "heads": 2**16, "mlp": 2**20, "context": 2**24}
@@ -56,8 +57,8 @@ class Architecture:
     window: str = "global"
     groups: int | None = None
     skip: str = "residual"
-    start: str = "small"
-    """How a Transformer's weights are initialised: small, as GPT-2's, or with 1/√fan-in (kept)."""
+    initialisation: str = "gpt2"
+    """Of a Transformer's weights: as GPT-2's, with standard deviation 0.02, or with 1/√fan-in (fan_in)."""
     cell: str = "gru"
     place: str = "after"
     feeding: bool = False
@@ -74,8 +75,8 @@ class Architecture:
         for name in FOREIGN[self.kind]:
             if getattr(self, name) != Architecture.__dataclass_fields__[name].default:
                 raise InputError("training.foreign", kind=self.kind, name=name.replace("_", " "))
-        if self.start not in STARTS:
-            raise InputError("training.start", starts=STARTS, start=self.start)
+        if self.initialisation not in INITIALISATIONS:
+            raise InputError("training.initialisation", kinds=INITIALISATIONS, kind=self.initialisation)
         if self.norm_place not in get_args(NormPlace):
             raise InputError("training.norm_place", places=get_args(NormPlace), place=self.norm_place)
         if self.kind == "transformer" and self.width % (self.heads or USUAL_HEADS):
@@ -88,16 +89,16 @@ class Architecture:
             if self.kind == "lstm":
                 return LSTM(LSTMConfig(task.vocab, task.outputs, LSTM_EMBEDDING, self.width, self.layers))
             if self.kind == "rnn":
-                return EncoderDecoder(self.reader(task))
-            translates = isinstance(task, Reading) and task.objective == "mt"
+                return EncoderDecoder(self.encoder_decoder(task))
+            translates = isinstance(task, TextTask) and task.objective == "mt"
             made = Translator(self.translator(task)) if translates else Transformer(self.config(task))  # type: ignore[arg-type]
-            if self.start == "kept":
+            if self.initialisation == "fan_in":
                 for part in (made.encoder, made.decoder) if isinstance(made, Translator) else (made,):
                     part.initialise(fan_in=True)
             return made
 
     def sizes(self, task: Task) -> dict[str, Any]:
-        """What a task asks of every model."""
+        """Vocabulary, outputs and context for a task, which every model needs."""
         return {"vocab": task.vocab, "outputs": task.outputs, "context": max(task.context, self.context or 0)}
 
     def config(self, task: Task) -> Config:
@@ -108,18 +109,18 @@ class Architecture:
             **self.sizes(task),
             **{name: getattr(self, name) for name in same},
             heads=self.heads or USUAL_HEADS,
-            causal=not isinstance(task, Reading) or task.causal,
+            causal=not isinstance(task, TextTask) or task.causal,
             activation="gelu",
             score="dot" if scaled else self.score,
             scaled=scaled,
         )
 
-    def reader(self, task: Task) -> ReaderConfig:
+    def encoder_decoder(self, task: Task) -> EncoderDecoderConfig:
         """The shape of an encoder and decoder for a task."""
-        translates = isinstance(task, Reading) and task.objective == "mt"
+        translates = isinstance(task, TextTask) and task.objective == "mt"
         if not isinstance(task, Transduction) and not translates:
             raise InputError("training.no_sequence_task")
-        return ReaderConfig(
+        return EncoderDecoderConfig(
             **self.sizes(task),
             **{name: getattr(self, name) for name in ("width", "window", "groups", *RECURRENT)},
             separator=task.separator if isinstance(task, Transduction) else END,
@@ -127,7 +128,7 @@ class Architecture:
             heads=self.heads or 1,
         )
 
-    def translator(self, task: Reading) -> TranslatorConfig:
+    def translator(self, task: TextTask) -> TranslatorConfig:
         """The shape of an encoder like the Transformers of other objectives, and a decoder like it, but causal."""
         usual = self.config(task)
         sentence, _ = task.text.longest
@@ -137,3 +138,12 @@ class Architecture:
     def to_json(self) -> dict[str, Any]:
         """The same as plain values, with the number of heads that is meant."""
         return {**asdict(self), "heads": self.heads or (1 if self.kind == "rnn" else USUAL_HEADS)}
+
+
+def with_new_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a model by the names that they have now: `initialisation` was `start`, small or kept."""
+    new = dict(values)
+    if "start" in new:
+        start = new.pop("start")
+        new["initialisation"] = {"small": "gpt2", "kept": "fan_in"}.get(str(start), start)
+    return new

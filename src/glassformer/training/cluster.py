@@ -31,7 +31,7 @@ def processes() -> SpawnContext | ForkServerContext:
 
 
 def abandoned() -> bool:
-    """Whether whoever started this process is gone."""
+    """Whether the parent process has ended."""
     parent = multiprocessing.parent_process()
     return parent is not None and not parent.is_alive()
 

@@ -8,7 +8,7 @@ are written out; toys with fewer features or hidden numbers are filled up with z
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.errors import InputError, finite_number, whole_number
+from glassformer.progress import Progress, silent
 
 NUMBERS_AT_ONCE: Final = 2**18
 """Of the data of toys that are trained in one batch: what fits in a processor's cache."""
@@ -73,7 +74,7 @@ def train(
     samples: int = 128,
     rate: float = 0.01,
     seed: int = 0,
-    tell: Callable[[int, int], None] = lambda done, of: None,
+    progress: Progress = silent,
 ) -> list[TrainedToy]:
     """Train all of them by Adam with a rate that falls to 0 as a cosine; each as it would come out alone."""
     whole_number(steps, "ensemble.steps", least=1)
@@ -82,8 +83,8 @@ def train(
     for numbers in _batches(toys, samples):
         batch = _Batch([toys[i] for i in numbers], [seed + i for i in numbers])
 
-        def partly(step: int, done: int = len(learned), more: int = len(numbers)) -> None:
-            tell(done + more * step // steps, len(toys))
+        def partly(step: int, steps: int, done: int = len(learned), more: int = len(numbers)) -> None:
+            progress(done + more * step // steps, len(toys))
 
         losses = batch.train(steps, samples, rate, seed, partly)
         for k, i in enumerate(numbers):
@@ -129,9 +130,7 @@ class _Batch:
             self.importance[k, : toy.features, 0] = toy.decay ** torch.arange(toy.features)
             self.inverse_density[k, : toy.features] = 1 / (1 - toy.sparsity)
 
-    def train(
-        self, steps: int, samples: int, rate: float, seed: int, tell: Callable[[int], None]
-    ) -> Float[Tensor, " toy"]:
+    def train(self, steps: int, samples: int, rate: float, seed: int, progress: Progress) -> Float[Tensor, " toy"]:
         """All steps; the mean loss of the last tenth."""
         adams, losses = [_Adam(self.W), _Adam(self.b)], torch.zeros(len(self.W))
         chance, last = torch.Generator(), max(1, steps // 10)
@@ -141,7 +140,7 @@ class _Batch:
             now = rate * (1 + torch.cos(torch.tensor(torch.pi * step / steps)).item()) / 2
             for adam, gradient in zip(adams, gradients, strict=True):
                 adam.step(gradient, now, step + 1)
-            tell(step + 1)
+            progress(step + 1, steps)
             if step >= steps - last:
                 losses += (error.pow(2).mean(2) * self.importance[..., 0]).sum(1) / last
         return losses

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from glassformer.nn.files import Model
 from glassformer.training.batch import IGNORE_INDEX, Batch
-from glassformer.training.objectives import Reading
+from glassformer.training.objectives import TextTask
 from glassformer.training.tasks import FlipFlopLanguage, StateTracking, Task, Words
 from glassformer.training.transductions import Transduction
 
-AT_ONCE: Final = {StateTracking: 128, FlipFlopLanguage: 128, Transduction: 32, Reading: 16}
+AT_ONCE: Final = {StateTracking: 128, FlipFlopLanguage: 128, Transduction: 32, TextTask: 16}
 """Sentences, and sequences, of a batch have one length: few of each, so that there are many lengths."""
 
 
@@ -30,8 +30,11 @@ class Evaluation:
 
 
 def evaluate(model: Model, task: Task, words: int = 256, seed: int = 0) -> Evaluation:
-    """The score on fresh words, or sentences that were held out; a model with a scratchpad writes it itself."""
-    if isinstance(task, Reading):
+    """The score on so many `words` drawn with a seed of their own, or sentences that were held out.
+
+    A model with a scratchpad writes it itself.
+    """
+    if isinstance(task, TextTask):
         task = task.held_out()
     at_once = AT_ONCE[type(task)]
     rng = np.random.default_rng([seed, words, 1])

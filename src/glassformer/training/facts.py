@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -20,6 +19,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError, whole_number
 from glassformer.nn import Config, Transformer
+from glassformer.progress import Progress, silent
 
 FIRST: Final = (
     *("Michael", "Serena", "Ada", "Alan", "Grace", "Mina", "Yuna", "Jin", "Emmy", "Paul"),
@@ -126,7 +126,7 @@ def learn(
     seed: int = 0,
     steps: int = 3000,
     all_of_it: bool = True,
-    tell: Callable[[int, int], None] = lambda known, of: None,
+    progress: Progress = silent,
 ) -> Transformer:
     """A transformer that knows all the facts: every step sees all of them, until none is wrong, nor uncertain.
 
@@ -141,7 +141,7 @@ def learn(
         logits = model(world.prompts)[:, -1]
         loss = torch.nn.functional.cross_entropy(logits, world.answers)
         known = int((logits.argmax(-1) == world.answers).sum())
-        tell(known, world.count)
+        progress(known, world.count)
         if known == world.count and float(loss.detach()) < SURE:
             return model.eval()
         optimiser.zero_grad()

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from glassformer.nn import BlockShape, Config, Transformer
 from glassformer.nn.config import NormKind, NormPlace
+from glassformer.progress import Progress, silent
 
 Sequences: TypeAlias = Float[np.ndarray, "batch d n"]
 
@@ -26,8 +27,11 @@ class Recipe:
     """What is trained, and for how long."""
 
     d: int
+    """Numbers in a column."""
     n: int
+    """Columns in a sequence."""
     width: int
+    """Of the residual stream."""
     blocks: tuple[BlockShape, ...]
     norm: NormKind = "none"
     norm_place: NormPlace = "pre"
@@ -60,11 +64,11 @@ class Regression(nn.Module):
         self.model.embed.requires_grad_(False)  # vectors take the place of tokens
         read = torch.eye(recipe.d) if recipe.width == recipe.d else torch.randn(recipe.d, recipe.width)
         self.W_read = nn.Parameter(read)
-        self.start()
+        self.initialise()
         if recipe.shared:
             self.model.blocks = nn.ModuleList([self.model.blocks[0]] * len(recipe.blocks))
 
-    def start(self) -> None:
+    def initialise(self) -> None:
         """Weights with standard deviation 1/√fan-in; those that add to the stream are smaller the more there are."""
         sublayers = sum(bool(shape.heads) + bool(shape.mlp) for shape in self.model.config.blocks)
         added = 1 / math.sqrt(max(1, sublayers))
@@ -105,13 +109,16 @@ class Fit:
         return value
 
 
-def fit(
+def fit_function(
     f: Callable[[Sequences], Sequences],
     recipe: Recipe,
     look_at: Sequence[int] = (),
-    tell: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> Fit:
-    """Train on fresh random sequences; the error is looked at after these steps, and after the last."""
+    """Train a model to give f, a function of arrays [batch, d, n], on fresh random sequences from [0, 1]ᵈˣⁿ.
+
+    The error is measured after the steps `look_at`, and after the last.
+    """
     torch.manual_seed(recipe.seed)
     rng = np.random.default_rng(recipe.seed)
     fitted = Fit(Regression(recipe))
@@ -129,8 +136,7 @@ def fit(
         schedule.step()
         if step in look_at or step == recipe.steps:
             fitted.errors[step] = float(np.sqrt(np.square(fitted(test) - f(test)).sum(axis=(1, 2)).mean()))
-        if tell:
-            tell(step, recipe.steps)
+        progress(step, recipe.steps)
     return fitted
 
 

@@ -136,8 +136,8 @@ def encoded(tokeniser: Tokenizer, sentences: Iterable[str], longest: int | None 
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """A text to be read for one of the OBJECTIVES."""
+class TextTask:
+    """A text, to be learned by one of the OBJECTIVES."""
 
     text: Text
     objective: str
@@ -170,7 +170,7 @@ class Reading:
         sentence, translation = self.text.longest
         return sentence + (translation - 1 if self.objective == "mt" else 0)
 
-    def held_out(self) -> Reading:
+    def held_out(self) -> TextTask:
         """The same on sentences that are not learned from."""
         return replace(self, tested=True)
 

@@ -1,7 +1,7 @@
 """Where a sweep keeps its trials: one SQLite file, which any number of processes may use at once.
 
-A trial is claimed by one worker, which shows now and then that it is alive; a trial whose worker has not been seen for
-a while is free again. The result of a trial is written once, and a trial that is done is never given out again.
+A trial is claimed by one worker, which sends heartbeats; a trial whose worker has sent none for a while is free again.
+The result of a trial is written once, and a trial that is done is never given out again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 from glassformer.errors import InputError
 
 FREE_AFTER: Final = 60.0
-"""Seconds without a sign of life after which another worker may take a trial."""
+"""Seconds without a heartbeat after which another worker may take a trial."""
 
 TABLE: Final = """
 create table if not exists trials (
@@ -34,7 +34,7 @@ create table if not exists trials (
 
 
 @dataclass(frozen=True)
-class Row:
+class TrialRow:
     """A trial as it stands."""
 
     id: str
@@ -106,7 +106,7 @@ class Store:
         )
         return int(found.fetchone()[0])
 
-    def show_life(self, identity: str, worker: str, steps: int = 0) -> bool:
+    def heartbeat(self, identity: str, worker: str, steps: int = 0) -> bool:
         """Say that a trial is still being worked on, and how far it is; False if somebody else has it now."""
         changed = self.file.execute(
             "update trials set seen = ?, steps = ? where id = ? and worker = ? and status = 'running'",
@@ -143,14 +143,14 @@ class Store:
             (json.dumps(list(ids)),),
         )
 
-    def rows(self, ids: Sequence[str]) -> list[Row]:
+    def rows(self, ids: Sequence[str]) -> list[TrialRow]:
         """These trials as they stand, in the order given."""
         found = self.file.execute(
             "select id, settings, status, steps, result from trials where id in (select value from json_each(?))",
             (json.dumps(list(ids)),),
         )
         by_id = {
-            identity: Row(identity, json.loads(settings), status, steps, json.loads(result) if result else None)
+            identity: TrialRow(identity, json.loads(settings), status, steps, json.loads(result) if result else None)
             for identity, settings, status, steps, result in found
         }
         return [by_id[identity] for identity in ids if identity in by_id]

@@ -22,15 +22,16 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from glassformer.errors import InputError
 from glassformer.messages import Message
+from glassformer.progress import Progress, silent
 from glassformer.training import cluster
-from glassformer.training.store import Row, Store
+from glassformer.training.store import Store, TrialRow
 from glassformer.training.trainer import DivergedError
 from glassformer.training.trial import PARTS, check, identity, run_trial
 
 MOST_TRIALS: Final = 100_000
-SIGN_OF_LIFE: Final = 2.0
-"""Seconds between signs of life of a worker."""
-Watch: TypeAlias = Callable[[list[Row]], None]
+HEARTBEAT: Final = 2.0
+"""Seconds between the heartbeats of a worker."""
+OnRows: TypeAlias = Callable[[list[TrialRow]], None]
 """Is given now and then how the trials stand."""
 Key = TypeVar("Key")
 
@@ -48,7 +49,7 @@ class Sweep:
 
 
 def read_sweep(path: Path) -> Sweep:
-    """The trials that a file asks for."""
+    """The trials that a TOML file asks for, each checked before any is run."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -117,13 +118,13 @@ class _AbandonedError(Exception):
 
 
 def do_trial(store: Store, worker: str, trial: str, settings: Mapping[str, Any], folder: Path | None) -> None:
-    """One trial, with signs of life."""
-    with _Life(store.path, trial, worker) as life:
+    """One trial, with heartbeats."""
+    with _Heartbeats(store.path, trial, worker) as beating:
 
-        def note(step: int) -> None:
-            life.step = step
+        def note(step: int, of: int) -> None:
+            beating.step = step
             _stop_if_abandoned()
-            if life.lost.is_set():
+            if beating.lost.is_set():
                 raise _AbandonedError
 
         try:
@@ -134,11 +135,11 @@ def do_trial(store: Store, worker: str, trial: str, settings: Mapping[str, Any],
 
 
 def outcome_of(
-    settings: Mapping[str, Any], note: Callable[[int], None] | None = None, folder: Path | None = None
+    settings: Mapping[str, Any], progress: Progress = silent, folder: Path | None = None
 ) -> tuple[dict[str, Any], bool]:
     """The result of a trial, and whether it is a failure: one that breaks must not stop the others."""
     try:
-        return run_trial(settings, note, folder), False
+        return run_trial(settings, progress, folder), False
     except _AbandonedError:
         raise
     except (InputError, DivergedError) as error:
@@ -152,7 +153,7 @@ def _stop_if_abandoned() -> None:
         raise KeyboardInterrupt
 
 
-class _Life(threading.Thread):
+class _Heartbeats(threading.Thread):
     """Shows that a trial is being worked on, however long its steps take, until the trial ends or is lost."""
 
     def __init__(self, path: Path, trial: str, worker: str) -> None:
@@ -162,12 +163,12 @@ class _Life(threading.Thread):
 
     def run(self) -> None:
         store = Store(self.path)
-        while not self.lost.is_set() and not self.ended.wait(SIGN_OF_LIFE):
-            if not store.show_life(self.trial, self.worker, self.step):
+        while not self.lost.is_set() and not self.ended.wait(HEARTBEAT):
+            if not store.heartbeat(self.trial, self.worker, self.step):
                 self.lost.set()
         store.close()
 
-    def __enter__(self) -> _Life:
+    def __enter__(self) -> _Heartbeats:
         self.start()
         return self
 
@@ -182,9 +183,13 @@ def worker_name() -> str:
 
 
 def run_here(
-    sweep: Sweep, store: Store, processes: int, folder: Path | None = None, watch: Watch | None = None
+    sweep: Sweep, store: Store, processes: int, folder: Path | None = None, on_rows: OnRows | None = None
 ) -> None:
-    """All trials that are left, in processes on this machine."""
+    """All trials that are left, in so many `processes` on this machine.
+
+    Each run is kept in a folder of its own within `folder`, if there is one; `on_rows` is given how all trials stand,
+    twice a second.
+    """
     left = sum(row.status not in ("done", "failed") for row in store.rows(sweep.ids))
     process = cluster.processes().Process
     workers = [process(target=work, args=(store.path, sweep.ids, folder)) for _ in range(min(processes, left))]
@@ -192,8 +197,8 @@ def run_here(
         worker.start()
     try:
         while any(worker.is_alive() for worker in workers):
-            if watch:
-                watch(store.rows(sweep.ids))
+            if on_rows:
+                on_rows(store.rows(sweep.ids))
             _wait(workers, 0.5)
     except KeyboardInterrupt:
         for worker in workers:
@@ -205,15 +210,15 @@ def run_here(
         for worker in workers:
             worker.join(timeout=20)
             worker.kill()
-    if watch:
-        watch(store.rows(sweep.ids))
+    if on_rows:
+        on_rows(store.rows(sweep.ids))
     broken = [worker.exitcode for worker in workers if worker.exitcode]
     if broken and any(row.status != "done" for row in store.rows(sweep.ids)):
         raise InputError("sweep.worker", code=broken[0])
 
 
 def results_of(
-    sweeps: Mapping[Key, Sweep], store: Path, processes: int, watch: Watch | None = None, folder: Path | None = None
+    sweeps: Mapping[Key, Sweep], store: Path, processes: int, on_rows: OnRows | None = None, folder: Path | None = None
 ) -> dict[Key, list[dict[str, Any]]]:
     """The results of several sweeps, after training here whatever of them is not in the store yet.
 
@@ -227,7 +232,7 @@ def results_of(
         kept.retry_failed(everything.ids)
         if folder is not None:
             kept.forget([trial for trial in everything.ids if not (folder / trial / "model").exists()])
-        run_here(everything, kept, processes, folder, watch)
+        run_here(everything, kept, processes, folder, on_rows)
         for row in kept.rows(everything.ids):
             if row.status != "done":
                 why = (row.result or {}).get("error", Message("sweep.not_finished"))
@@ -242,8 +247,12 @@ def _wait(workers: Sequence[Any], seconds: float) -> None:
     multiprocessing.connection.wait([worker.sentinel for worker in workers if worker.is_alive()], timeout=seconds)
 
 
-def run_on_ray(sweep: Sweep, store: Store, engine: str, watch: Watch | None = None) -> None:
-    """All trials that are left, as tasks of a Ray cluster; this process alone writes to the store."""
+def run_on_ray(sweep: Sweep, store: Store, engine: str, on_rows: OnRows | None = None) -> None:
+    """All trials that are left, as tasks of a Ray cluster; this process alone writes to the store.
+
+    `engine` is "ray" for a cluster started here, or the "ray://address" of one; `on_rows` is given how all trials
+    stand, once a second.
+    """
     with cluster.connected(engine) as ray:
         remote = ray.remote(num_cpus=1, max_retries=10)(outcome_of)
         worker = worker_name()
@@ -259,9 +268,9 @@ def run_on_ray(sweep: Sweep, store: Store, engine: str, watch: Watch | None = No
                     result, failed = ray.get(reference)
                     store.finish(running.pop(reference), worker, result, failed)
                 for trial in running.values():
-                    store.show_life(trial, worker)
-                if watch:
-                    watch(store.rows(sweep.ids))
+                    store.heartbeat(trial, worker)
+                if on_rows:
+                    on_rows(store.rows(sweep.ids))
         finally:
             store.give_back(worker)
 

@@ -20,7 +20,7 @@ from glassformer.automata import AnyMachine, InfiniteMachine, formats
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.nn.config import check_flags
 from glassformer.training.batch import IGNORE_INDEX, Batch
-from glassformer.training.objectives import Reading
+from glassformer.training.objectives import TextTask
 from glassformer.training.transductions import Transduction
 
 LONGEST: Final = 2**20
@@ -50,9 +50,10 @@ def _top(name: str, letters: tuple[str, ...]) -> str:
 class StateTracking:
     """State tracking: the state of a machine, or something about it, after every letter.
 
-    `predict` is one of QUESTIONS. `letters` are the probabilities of the letters (uniform if not given). An answer is
-    revealed with probability `reveal`; accuracy counts all of them. With a `scratchpad` the states stand in the word,
-    each after its letter, and the model writes them itself when it is tested.
+    `predict` is what is asked after each letter: state, output, start, boundary, first or top (QUESTIONS). `letters`
+    are the probabilities of the letters (uniform if not given). An answer is revealed with probability `reveal`;
+    accuracy counts all of them. With a `scratchpad` the states stand in the word, each after its letter, and the model
+    writes them itself when it is tested.
     """
 
     machine: AnyMachine
@@ -163,8 +164,8 @@ class FlipFlopLanguage:
     """Flip-flop language modelling, FFL(p): predict the next token of w 0 i 1 i 0 r 0 …
 
     Instructions w (write), i (ignore) and r (read) each come with a bit; after r it is the bit last written. The first
-    instruction is w, the last r; the others are i with probability p, else w or r alike. All tokens are to be
-    predicted, but only the bits that are read can be; they alone count for accuracy.
+    instruction is w, the last r; the others are i with probability p, else w or r with equal probability. All tokens
+    are to be predicted, but only the bits that are read can be; they alone count for accuracy.
     """
 
     length: int = 512
@@ -205,7 +206,7 @@ class FlipFlopLanguage:
 
 
 WordTask: TypeAlias = StateTracking | FlipFlopLanguage
-Task: TypeAlias = WordTask | Transduction | Reading
+Task: TypeAlias = WordTask | Transduction | TextTask
 """Anything that can be learned: it has sizes (`vocab`, `outputs`, `context`), and gives batches."""
 
 
@@ -213,7 +214,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
     """A task as plain values."""
     if isinstance(task, FlipFlopLanguage):
         return {"flip_flop_language": asdict(task)}
-    if isinstance(task, Reading):
+    if isinstance(task, TextTask):
         return {"reading": task.to_json()}
     if isinstance(task, Transduction):
         return {"transduction": task.to_json()}

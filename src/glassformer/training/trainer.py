@@ -40,16 +40,16 @@ from glassformer.nn import Transformer, files
 from glassformer.nn.config import ADDED_POSITIONS, check_flags
 from glassformer.nn.files import Model
 from glassformer.nn.scores import auxiliary_losses
-from glassformer.training.architecture import Architecture
+from glassformer.training.architecture import Architecture, with_new_names
 from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.evaluation import Evaluation, evaluate
-from glassformer.training.objectives import Reading
+from glassformer.training.objectives import TextTask
 from glassformer.training.tasks import StateTracking, Task, task_to_json
 
 FORMAT: Final = "glassformer run, version 1"
 LEARNED: Final = 0.99
 """The part of the answers that is right when something counts as learned."""
-Progress: TypeAlias = Callable[[int, float, float | None], None]
+TrainingProgress: TypeAlias = Callable[[int, float, float | None], None]
 """Is given the step, the loss, and the latest accuracy."""
 
 
@@ -67,16 +67,22 @@ class Settings:
 
     steps: int = 1000
     batch: int = 64
+    """Words, or sentences, in a step."""
     learning_rate: float = 1e-3
     warmup: int = 50
+    """Steps over which the learning rate rises to its full value."""
     weight_decay: float = 1e-4
     clip: float = 1.0
+    """The largest norm of the gradient; a longer one is shortened to it."""
     seed: int = 0
     shifted: bool = False
     """Whether the words of a step begin at a random position of a longer context (by default twice as long)."""
     evaluate_every: int = 200
+    """Steps from one evaluation to the next; the last step is always evaluated."""
     evaluation_words: int = 256
+    """Fresh words in an evaluation."""
     checkpoint_seconds: float = 30.0
+    """Seconds from one checkpoint to the next, where the run has a folder."""
     threads: int = 1
     """How many threads compute; sums are rounded in another order with another number of them."""
 
@@ -143,7 +149,7 @@ def train(
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     tests: Mapping[str, Task] | None = None,
-    progress: Progress | None = None,
+    progress: TrainingProgress | None = None,
 ) -> Trained:
     """Train a model on a task, and keep the run in a folder if one is given.
 
@@ -193,7 +199,7 @@ class _Run:
         architecture: Architecture,
         settings: Settings,
         tests: Mapping[str, Task],
-        progress: Progress | None,
+        progress: TrainingProgress | None,
     ) -> None:
         if settings.shifted and (architecture.kind != "transformer" or architecture.positions not in ADDED_POSITIONS):
             raise InputError("training.shifted")
@@ -401,7 +407,7 @@ class _Run:
         documents = {"training.json": files.to_json({**self.described(), "result": trained.to_json()})}
         if isinstance(self.task, StateTracking):
             documents["machine.json"] = formats.dumps(self.task.machine, "json")
-        if isinstance(self.task, Reading):
+        if isinstance(self.task, TextTask):
             documents["tokenizer.json"] = self.task.text.tokeniser.to_str()
         files.save(self.folder / "model", self.model, documents)
 
@@ -426,6 +432,8 @@ def _refuse_differences(there: Any, now: dict[str, Any], folder: Path) -> None:
         begun = there.get(part)
         if not isinstance(begun, dict):
             raise InputError("training.run_lacks", folder=folder, part=part)
+        if part == "architecture":
+            begun = with_new_names(begun)
         for key in sorted({*begun, *now[part]}):
             was, given = begun.get(key, usual.get(part, {}).get(key)), now[part].get(key)
             if was != given and key != "checkpoint_seconds":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,9 +15,10 @@ import torch
 
 from glassformer.automata import any_machine
 from glassformer.errors import InputError
+from glassformer.progress import Progress, silent
 from glassformer.training import corpora
-from glassformer.training.architecture import Architecture
-from glassformer.training.objectives import Reading, text_of, tokeniser_of
+from glassformer.training.architecture import Architecture, with_new_names
+from glassformer.training.objectives import TextTask, text_of, tokeniser_of
 from glassformer.training.tasks import FlipFlopLanguage, StateTracking, Task, task_to_json
 from glassformer.training.trainer import Settings, train
 from glassformer.training.transductions import TRANSDUCTIONS, Transduction
@@ -33,12 +34,13 @@ def identity(settings: Mapping[str, Any], task: Task) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def run_trial(
-    settings: Mapping[str, Any], progress: Callable[[int], None] | None = None, folder: Path | None = None
-) -> dict[str, Any]:
+def run_trial(settings: Mapping[str, Any], progress: Progress = silent, folder: Path | None = None) -> dict[str, Any]:
     """Train as the settings say; the result as plain values."""
     task, architecture, how, tests = parts_of(settings)
-    report = None if progress is None else lambda step, loss, accuracy: progress(step)
+
+    def report(step: int, loss: float, accuracy: float | None) -> None:
+        progress(step, how.steps)
+
     return train(task, architecture, how, folder, resume=True, tests=tests, progress=report).to_json()
 
 
@@ -51,14 +53,14 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Task, Architecture, Settings,
     if settings.get("tests") and "text" in settings["task"]:
         raise InputError("trial.tests_of_text")
     tests = {name: task_of({**settings["task"], **changes}) for name, changes in settings.get("tests", {}).items()}
-    architecture: Architecture = _made_of(Architecture, settings.get("model", {}), "model")
+    architecture: Architecture = _made_of(Architecture, with_new_names(settings.get("model", {})), "model")
     return task, architecture, _made_of(Settings, settings.get("training", {}), "training"), tests
 
 
 def check(settings: Mapping[str, Any], made: set[str]) -> Task:
     """The task of a trial that can be run: its model, too, can be made, if none like it was before.
 
-    Blocks are uniform, so that one of them suffices.
+    Blocks are uniform, so checking one is enough.
     """
     task, architecture, _, _ = parts_of(settings)
     model = json.dumps([settings["task"], {**settings.get("model", {}), "layers": 1}])
@@ -75,8 +77,8 @@ def task_of(values: Mapping[str, Any]) -> Task:
     if len(kinds := [kind for kind in ("text", "sequence", "machine") if kind in rest]) > 1:
         raise InputError("trial.several_kinds", kinds=kinds)
     if "text" in rest:
-        reading: Reading = _made_of(reading_of, rest, "task")
-        return reading
+        task: TextTask = _made_of(text_task_of, rest, "task")
+        return task
     if "sequence" in rest:
         transduction: Transduction = _made_of(Transduction, rest, "task")
         return transduction
@@ -95,12 +97,12 @@ def task_of(values: Mapping[str, Any]) -> Task:
 
 
 @lru_cache(maxsize=4)
-def reading_of(text: str, objective: str, vocab: int = 1000, longest: int = 24) -> Reading:
-    """A text to be read; the same for the same values."""
+def text_task_of(text: str, objective: str, vocab: int = 1000, longest: int = 24) -> TextTask:
+    """A text and its objective; the same object for the same values."""
     if not isinstance(text, str):
         raise InputError("trial.text", value=text)
     corpus = corpora.load(text, parallel=objective == "mt")
-    return Reading(text_of(corpus, tokeniser_of(corpus, vocab), longest), objective)
+    return TextTask(text_of(corpus, tokeniser_of(corpus, vocab), longest), objective)
 
 
 def _made_of(kind: Any, values: Mapping[str, Any], part: str) -> Any:

@@ -5,7 +5,7 @@ Every stage is kept as it is done: whoever interrupts has a report of the stages
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,13 +22,12 @@ from glassformer.messages import Message
 from glassformer.nn import files
 from glassformer.opening.loading import load
 from glassformer.opening.opened import Opened
+from glassformer.progress import NamedProgress
 from glassformer.training import Architecture, Settings, StateTracking, evaluate, train
 from glassformer.training.evaluation import evaluate_on
 from glassformer.training.trainer import Trained
 from glassformer.ui.looking import Seen, built_seen, class_seen, heads_seen, machine_seen, word_seen
 
-Progress = Callable[[str, int, int], None]
-"""What is done now, how much of it, and of how much."""
 HEADS_WORDS: Final = 64
 """Words on which heads are scored."""
 STAGES: Final = ("class", "built", "verified", "trained", "compared")
@@ -53,7 +52,7 @@ class ExplainScale:
 QUICK: Final = ExplainScale(length=12, shown=10, words=50, steps=200, width=32, tested=128, seconds=2.0)
 
 
-def explain(machine: Machine, spec: str, folder: Path, scale: ExplainScale, progress: Progress) -> Iterator[Seen]:
+def explain(machine: Machine, spec: str, folder: Path, scale: ExplainScale, progress: NamedProgress) -> Iterator[Seen]:
     """All that is known after each stage; models are kept in the folder, and training goes on from what is there."""
     found: Seen = {"machine": machine_seen(machine, spec), "live": False}
     progress("class", 0, 1)
@@ -127,7 +126,9 @@ def _lengths(length: int) -> tuple[int, int, int]:
     return length, length + length // 2, 2 * length
 
 
-def _trained(task: StateTracking, tests: list[Test], folder: Path, scale: ExplainScale, progress: Progress) -> Trained:
+def _trained(
+    task: StateTracking, tests: list[Test], folder: Path, scale: ExplainScale, progress: NamedProgress
+) -> Trained:
     architecture = Architecture(layers=scale.layers, width=scale.width, heads=4)
     settings = Settings(steps=scale.steps, evaluate_every=max(1, scale.steps // 10))
     begun = _tests_of_run(folder)

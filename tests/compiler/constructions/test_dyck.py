@@ -18,7 +18,7 @@ from glassformer.compiler.pipeline import compile
 from glassformer.compiler.verification import verify
 from glassformer.errors import InputError
 from glassformer.instruments import score_heads
-from glassformer.instruments.circuits import effects, wires_in_weights
+from glassformer.instruments.circuits import edges_in_weights, effects
 from glassformer.operations.attention import FlatSum, LatestMatch
 from shell import Shell
 
@@ -107,7 +107,7 @@ def test_a_model_of_brackets_is_saved_and_loaded(tmp_path: Path) -> None:
 def test_no_wire_is_idle(made: str, length: int) -> None:
     built = compile(made, length)
     words = built.tokens(chosen_words(built.machine, length, 512, seed=0))
-    changed = effects(built.model, words, among=wires_in_weights(built.model))
+    changed = effects(built.model, words, among=edges_in_weights(built.model))
     assert changed
     assert all(part > 0 for part in changed.values())
 

@@ -75,8 +75,8 @@ def test_all_members_have_nearly_as_many_parameters() -> None:
 
 
 def test_the_whole_family_learns_to_reverse_and_the_core_everything() -> None:
-    assert set(LAPTOP.readers["reverse"]) == set(READERS)
-    assert all(set(CORE) <= set(names) for names in LAPTOP.readers.values())
+    assert set(LAPTOP.encoder_decoders["reverse"]) == set(READERS)
+    assert all(set(CORE) <= set(names) for names in LAPTOP.encoder_decoders.values())
     assert set(LAPTOP.blocks) == set(BLOCKS)
 
 

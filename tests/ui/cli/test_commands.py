@@ -297,14 +297,14 @@ SAMPLE = DATA / "sentences.tsv"
 def readers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs on text."""
     from glassformer.training import Architecture, Settings, corpora, train
-    from glassformer.training.objectives import Reading, text_of, tokeniser_of
+    from glassformer.training.objectives import TextTask, text_of, tokeniser_of
 
     folder = tmp_path_factory.mktemp("readers")
     corpus = corpora.load(SAMPLE, parallel=True)
     text = text_of(corpus, tokeniser_of(corpus, 330), longest=24)
     for seed, objective in enumerate(("lm", "mt")):
         settings = Settings(steps=3, batch=8, evaluation_words=8, seed=seed)
-        train(Reading(text, objective), Architecture(layers=2, width=8, heads=2), settings, folder / objective)
+        train(TextTask(text, objective), Architecture(layers=2, width=8, heads=2), settings, folder / objective)
     return folder
 
 

@@ -56,8 +56,8 @@ def test_every_instrument_takes_trained_models_too(shell: Shell, trained: str) -
     layers = shell.json("measure", "ablate", trained, "--words", "8", "--out", "ablated.svg")["layers"]
     assert "head 1" in "".join(ET.fromstring(Path("ablated.svg").read_text()).itertext())
     assert [len(layer["heads"]) for layer in layers] == [2, 2]
-    wires = shell.json("measure", "circuit", trained, "--words", "8", "--kind", "mean", "--tolerance", "0.05")
-    assert "precision" not in wires  # nobody knows the circuit of a trained model
+    found = shell.json("measure", "circuit", trained, "--words", "8", "--kind", "mean", "--tolerance", "0.05")
+    assert "precision" not in found  # nobody knows the circuit of a trained model
 
 
 def test_lens_and_attribution_of_a_built_model(shell: Shell, parity: str) -> None:
@@ -99,9 +99,9 @@ def test_every_path_is_tried_where_none_is_named(shell: Shell, parity: str, tmp_
     assert "blocks.1.hook_mlp_out" in told
     drawn = "".join(ET.fromstring((tmp_path / "paths.svg").read_text()).itertext())
     assert "blocks.2.hook_resid_post" in drawn
-    wires = {wire["from"]: wire["restored"] for layer in shell.json(*last)["layers"] for wire in layer["wires"]}
-    assert wires["blocks.1.hook_mlp_out"] == 1
-    assert wires["hook_pos_embed"] == 0
+    restored = {each["from"]: each["restored"] for layer in shell.json(*last)["layers"] for each in layer["edges"]}
+    assert restored["blocks.1.hook_mlp_out"] == 1
+    assert restored["hook_pos_embed"] == 0
     everything = shell.json(*last[:-2])["layers"]
     assert [layer["layer"] for layer in everything] == [0, 1, 2]
 
@@ -143,8 +143,9 @@ def test_patches_that_cannot_be_are_refused(shell: Shell, parity: str) -> None:
 
 def test_the_circuit_of_a_built_model_is_scored(shell: Shell, parity: str) -> None:
     found = shell.json("measure", "circuit", parity)
-    assert (found["precision"], found["recall"], len(found["wires"])) == (1.0, 1.0, found["known"])
-    assert found["suffices"]
+    assert (found["precision"], found["recall"], len(found["edges"])) == (1.0, 1.0, found["known"])
+    assert found["edges"] == found["wires"]
+    assert found["sufficient"] is found["suffices"] is True
     told, _ = shell("measure", "circuit", parity, "--kind", "resample", "--prune", "--words", "16")
     assert "not found: hook_pos_embed → blocks.0.hook_q_input[0]" in told
 
@@ -166,14 +167,14 @@ def test_planted_facts_are_found_and_the_model_is_kept(shell: Shell, tmp_path: P
     assert [round(place["traced"], 3) for place in found["places"]] == [0, 0, 0, 1]
     assert found["places"][-1]["efficacy"] == found["places"][-1]["others_kept"] == 1
     told, _ = shell("step", str(tmp_path / "model"), "start Michael Jordan plays", "--layer", "1")
-    assert "would be said after this layer: basketball" in told
+    assert "logit lens after this layer: basketball" in told
     assert "there is no token 'Jordn' here; near it are Jordan" in shell(
         "step", str(tmp_path / "model"), "start Michael Jordn plays", code=2
     )[1].replace("\n", " ")
     told, said = shell("measure", "ablate", str(tmp_path / "model"), "--kind", "zero")
     assert "zero ablation on 40 words, 40 answers" in said  # of a fact only the end is asked for
     assert "0.925" in told  # the MLP knows; three facts are what is said where nothing is known
-    assert shell.json("measure", "circuit", str(tmp_path / "model"), "--words", "8")["wires"]
+    assert shell.json("measure", "circuit", str(tmp_path / "model"), "--words", "8")["edges"]
     assert "have 4 tokens" in shell("measure", "ablate", str(tmp_path / "model"), "--length", "9", code=2)[1]
     assert "not at 'verb'" in shell("facts", "--planted", "verb", "--out", str(tmp_path / "x"), code=2)[1]
 

@@ -29,8 +29,8 @@ from glassformer.compiler.constructions.universal.proof import contexts, prove
 from glassformer.documents.verdict import Measured, numbered, yes_or_no
 from glassformer.messages import Message
 from glassformer.nn import BlockShape, Config, Transformer
-from glassformer.nn.identities import filled_with_zeros, head_outputs, regrouped, taken_apart, with_scale_absorbed
-from glassformer.training.fitting import Recipe, fit
+from glassformer.nn.identities import filled_with_zeros, head_outputs, regrouped, split_blocks, with_scale_absorbed
+from glassformer.training.fitting import Recipe, fit_function
 
 ROUNDING: Final = 1e-12
 """Sums of a few numbers below 10, in float64, in another order."""
@@ -141,11 +141,11 @@ def layers_of_one_kind() -> Measured:
     """Residuals let layers of one kind be stacked alone: the other sublayer is set to zero."""
     built = approximate("centre", 1, 2, 1 / 4, samples=10)
     model = built.transformer()
-    apart = taken_apart(model)
-    full = filled_with_zeros(apart)
+    split = split_blocks(model)
+    full = filled_with_zeros(split)
     x = np.random.default_rng(0).random((200, 1, 2))
-    same = all(bool((run(other, x) == run(model, x)).all()) for other in (apart, full, regrouped(apart)))
-    blocks, layers, again = (len(each.config.blocks) for each in (model, apart, regrouped(apart)))
+    same = all(bool((run(other, x) == run(model, x)).all()) for other in (split, full, regrouped(split)))
+    blocks, layers, again = (len(each.config.blocks) for each in (model, split, regrouped(split)))
     equal = Message("approximation.same" if same else "approximation.not_same")
     seen = Message("approximation.one_kind", blocks=blocks, layers=layers, regrouped=again, same=equal)
     return seen, same and blocks == again
@@ -184,7 +184,7 @@ def open_questions() -> Measured:
         "with_norm": replace(recipe, norm="layer"),
         "attention_first": replace(recipe, blocks=(replace(block, mlp=()),) * 2 + (replace(block, heads=0),) * 2),
     }
-    errors = {name: fit(FUNCTIONS["mix"], each).error for name, each in recipes.items()}
+    errors = {name: fit_function(FUNCTIONS["mix"], each).error for name, each in recipes.items()}
     built = [compact("mix", 2, 2, 1 / 8, units) for units in (64, 1024)]
     trained = [Message(f"approximation.trained_{name}", error=error) for name, error in errors.items()]
     sizes = [Message("approximation.blocks_of", blocks=each.blocks, units=each.units) for each in built]

@@ -7,7 +7,7 @@ be regrouped? Do larger blocks mean fewer blocks? The first four train models on
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,8 +20,9 @@ from glassformer.atomic import write_atomically
 from glassformer.compiler.constructions.universal import FUNCTIONS, approximate, compact
 from glassformer.messages import Message
 from glassformer.nn import BlockShape
+from glassformer.progress import Progress, silent
 from glassformer.training import cluster
-from glassformer.training.fitting import Recipe, fit
+from glassformer.training.fitting import Recipe, fit_function
 from glassformer.ui.drawing.chart import Panel, draw_charts
 
 BLOCK: Final = BlockShape(2, 8, (32,))
@@ -91,7 +92,7 @@ def built_blocks(scale: QuestionsScale) -> int:
 def train(name: str, recipe: Recipe) -> dict[str, Any]:
     """One training, in one thread: the errors by step, and the number of parameters."""
     torch.set_num_threads(1)
-    fitted = fit(FUNCTIONS[name], recipe, [recipe.steps * part // 8 for part in (1, 2, 4, 8)])
+    fitted = fit_function(FUNCTIONS[name], recipe, [recipe.steps * part // 8 for part in (1, 2, 4, 8)])
     return {"errors": fitted.errors, "parameters": fitted.parameters}
 
 
@@ -99,7 +100,7 @@ def train_all(
     wanted: Mapping[Key, tuple[str, Recipe]],
     done: Path | None,
     workers: int,
-    progress: Callable[[int, int], None] = lambda count, of: None,
+    progress: Progress = silent,
 ) -> dict[Key, dict[int, float]]:
     """All errors by step; what the file has (from a run that was stopped) is not trained again."""
     kept: dict[str, Any] = json.loads(done.read_text()) if done and done.exists() else {}

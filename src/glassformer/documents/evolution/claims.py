@@ -16,16 +16,17 @@ from glassformer.documents import sources
 from glassformer.documents.evolution import training
 from glassformer.documents.evolution.measuring import measure
 from glassformer.documents.evolution.results import Training
-from glassformer.documents.evolution.training import EvolutionScale, Progress, train_all
+from glassformer.documents.evolution.training import EvolutionScale, train_all
 from glassformer.documents.evolution.verdicts import CLAIMED, verdicts
 from glassformer.documents.verdict import Measured, Verdict
+from glassformer.progress import NamedProgress
 from glassformer.training.cluster import cores
 from glassformer.training.fetching import place_of
 
 SCALE: Final = EvolutionScale()
 
 
-def prepare(progress: Progress) -> dict[str, Training]:
+def prepare(progress: NamedProgress) -> dict[str, Training]:
     """Train what is not trained yet."""
     return train_all(SCALE, models(), cores(), progress)
 

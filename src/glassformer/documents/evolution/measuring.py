@@ -11,14 +11,15 @@ import numpy as np
 import torch
 
 from glassformer.documents.evolution.results import QUESTIONS, ByLayer, Evolution, Training
-from glassformer.documents.evolution.training import OFTEN, EvolutionScale, Progress, counts_of, text_for
+from glassformer.documents.evolution.training import OFTEN, EvolutionScale, counts_of, text_for
 from glassformer.errors import InputError
 from glassformer.instruments.change import change
 from glassformer.instruments.identity import ABSENT, frequent, gather, information_by_layer
-from glassformer.instruments.layers import Layers, Tokens, layers_of, seen
+from glassformer.instruments.layers import LayerVectors, Tokens, layers_of, seen
 from glassformer.instruments.similarity import Moments, Similarity
 from glassformer.nn import Transformer, files
-from glassformer.nn.translator import reader_of
+from glassformer.nn.translator import encoder_of
+from glassformer.progress import NamedProgress
 from glassformer.training.objectives import MASK, MASKED, OBJECTIVES, SPECIAL, Text
 
 MASKINGS: Final = 4
@@ -26,7 +27,10 @@ MASKINGS: Final = 4
 
 
 def measure(
-    scale: EvolutionScale, folder: Path, learned: dict[str, Training], progress: Progress = lambda what, count, of: None
+    scale: EvolutionScale,
+    folder: Path,
+    learned: dict[str, Training],
+    progress: NamedProgress = lambda what, count, of: None,
 ) -> Evolution:
     """All measurements on the trained models in the folder."""
     text = text_for(scale)
@@ -61,7 +65,7 @@ def measure(
     return Evolution(learned, information, errors, distances, changes, float(np.log2(len(chosen))))
 
 
-def distance(one: Layers, other: Layers, text: Text, count: int) -> ByLayer:
+def distance(one: LayerVectors, other: LayerVectors, text: Text, count: int) -> ByLayer:
     """1 − PWCCA (the mean of both ways) of the same layer of two models, on the same tokens."""
     moments: dict[str, Moments] = {}
     pairs = zip(seen(one, first(sentences(text), count)), seen(other, first(sentences(text), count)), strict=True)
@@ -74,7 +78,7 @@ def distance(one: Layers, other: Layers, text: Text, count: int) -> ByLayer:
 def encoder(folder: Path) -> Transformer:
     """The model of a run that reads the sentences."""
     model, _ = files.load(folder / "model")
-    return reader_of(model, str(folder))
+    return encoder_of(model, str(folder))
 
 
 def sentences(text: Text, seed: int = 0, size: int = 64) -> Iterator[Tokens]:

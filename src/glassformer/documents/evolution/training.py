@@ -9,14 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 import signal
-from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from queue import Queue
 from threading import Event
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Integer
@@ -25,11 +24,9 @@ from glassformer.documents.evolution.results import Training
 from glassformer.errors import InputError
 from glassformer.instruments.similarity import ENOUGH
 from glassformer.nn import files
+from glassformer.progress import NamedProgress
 from glassformer.training import Architecture, Settings, cluster, corpora, train
-from glassformer.training.objectives import END, HELD_OUT, OBJECTIVES, SPECIAL, Reading, Text, text_of, tokeniser_of
-
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Is called with what is done, how much of it, and of how much."""
+from glassformer.training.objectives import END, HELD_OUT, OBJECTIVES, SPECIAL, Text, TextTask, text_of, tokeniser_of
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def text_for(scale: EvolutionScale) -> Text:
 
 
 def train_all(
-    scale: EvolutionScale, folder: Path, workers: int, progress: Progress = lambda what, count, of: None
+    scale: EvolutionScale, folder: Path, workers: int, progress: NamedProgress = lambda what, count, of: None
 ) -> dict[str, Training]:
     """All trainings by name, as many at once as there are workers; translators, which take longest, first."""
     check(scale, folder)
@@ -120,7 +117,7 @@ def train_one(
         evaluate_every=scale.steps,
         evaluation_words=1024,
     )
-    reading, shown = Reading(text_for(scale), objective), 0
+    task, shown = TextTask(text_for(scale), objective), 0
 
     def progress(step: int, loss: float, accuracy: float | None) -> None:
         nonlocal shown
@@ -134,10 +131,10 @@ def train_one(
             shown = step
 
     run = folder / f"{objective}-{seed}"
-    trained = train(reading, architecture_of(scale), settings, run, resume=True, progress=progress)
+    trained = train(task, architecture_of(scale), settings, run, resume=True, progress=progress)
     if steps is not None:
         steps.put(scale.steps - shown)
-    return Training(trained.score.accuracy, guess(reading), trained.tokens_per_second)
+    return Training(trained.score.accuracy, guess(task), trained.tokens_per_second)
 
 
 def architecture_of(scale: EvolutionScale) -> Architecture:
@@ -145,12 +142,12 @@ def architecture_of(scale: EvolutionScale) -> Architecture:
     return Architecture(layers=scale.layers, width=scale.width, heads=scale.heads, norm_place=scale.norm_place)
 
 
-def guess(reading: Reading) -> float:
+def guess(task: TextTask) -> float:
     """The share of the most frequent token among those that may be asked for."""
-    answers = reading.text.translations if reading.objective == "mt" else reading.text.sentences
+    answers = task.text.translations if task.objective == "mt" else task.text.sentences
     assert answers
-    counts = sum(np.bincount(group.ravel(), minlength=reading.vocab) for group in answers.values())
-    asked = np.asarray(counts)[len(SPECIAL) if reading.objective == "mlm" else END :]
+    counts = sum(np.bincount(group.ravel(), minlength=task.vocab) for group in answers.values())
+    asked = np.asarray(counts)[len(SPECIAL) if task.objective == "mlm" else END :]
     return float(asked.max() / asked.sum())
 
 

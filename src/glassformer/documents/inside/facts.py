@@ -8,7 +8,7 @@ kept, and those of the same subject. Two *planted* models, which are built, hold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from glassformer.instruments.patching import Place, patch, probability, restored
 from glassformer.instruments.sites import Site
 from glassformer.messages import Message
 from glassformer.nn import Transformer
+from glassformer.progress import Progress, silent
 from glassformer.training.facts import PROMPT, World, bits_known, learn
 
 POSITIONS: Final = {
@@ -72,7 +73,7 @@ def study(
     edits: int = 40,
     traced: int = 100,
     seed: int = 0,
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    progress: Progress = silent,
 ) -> FactStudy:
     """Trace some facts, and edit some, at every MLP and position."""
     wrong = int((model(world.prompts)[:, -1].argmax(-1) != world.answers).sum())

@@ -8,9 +8,9 @@ of two features in one dimension; and dictionaries on features that are known.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import torch
@@ -18,14 +18,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.documents.inside.results import Dictionaries, Dots, Superposition, plateaus
-from glassformer.instruments.dictionary import Shape, fit, quality, recovery
+from glassformer.instruments.dictionary import DictionaryConfig, feature_recovery, quality, train_dictionary
+from glassformer.progress import Progress, silent
 from glassformer.training.ensemble import Toy, TrainedToy, train
 
 STORED: Final = 0.5
 """A feature of the phase diagram is stored if its vector is longer."""
 MANY: Final = 100
 FEW: Final = 10
-Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class SuperpositionScale:
 QUICK: Final = SuperpositionScale(inverse_densities=10, seeds=1, grid=9, steps=2000, dictionary_steps=1000)
 
 
-def study(scale: SuperpositionScale, seed: int = 0, progress: Progress = lambda done, of: None) -> Superposition:
+def study(scale: SuperpositionScale, seed: int = 0, progress: Progress = silent) -> Superposition:
     """All three looks; toys of two features get more samples, for they seldom have one."""
     inverse_densities = np.geomspace(1, 100, scale.inverse_densities).tolist()
     pentagons = [Toy(5, 2, 0.9)] * 16
@@ -51,8 +51,12 @@ def study(scale: SuperpositionScale, seed: int = 0, progress: Progress = lambda 
     cells = itertools.product(importances, sparse, range(scale.seeds))
     plane = [Toy(2, 1, 1 - 1 / each, decay=importance) for importance, each, _ in cells]
     toys = len(pentagons) + len(curve) + len(plane)
-    learned = train([*pentagons, *curve], scale.steps, samples=64, seed=seed, tell=lambda done, _: progress(done, toys))
-    flat = train(plane, scale.steps, samples=512, seed=seed, tell=lambda done, _: progress(len(learned) + done, toys))
+    learned = train(
+        [*pentagons, *curve], scale.steps, samples=64, seed=seed, progress=lambda done, _: progress(done, toys)
+    )
+    flat = train(
+        plane, scale.steps, samples=512, seed=seed, progress=lambda done, _: progress(len(learned) + done, toys)
+    )
     five, rest = learned[: len(pentagons)], learned[len(pentagons) :]
     groups = _in_groups(rest, scale.seeds)
     dots = [Dots(each, kept(own)) for each, own in zip(inverse_densities, groups, strict=True)]
@@ -97,12 +101,12 @@ def dictionaries(steps: int = 3000, seed: int = 0) -> list[Dictionaries]:
     chance = torch.Generator().manual_seed(seed + 1)
     shape = (50_000, len(known))
     amounts = torch.rand(shape, generator=chance) * (torch.rand(shape, generator=chance) < 0.03)
-    vectors, whole = amounts @ known, Shape(known.shape[1], len(known))
+    vectors, whole = amounts @ known, DictionaryConfig(known.shape[1], len(known))
     kinds = {f"L1 {price:g}": replace(whole, kind="standard", l1=price) for price in (0.003, 0.03, 0.3)}
     kinds |= {f"top {k}": replace(whole, k=k) for k in (1, 2, 4)}
     found = []
     for name, kind in kinds.items():
-        dictionary = fit(vectors, kind, steps, seed=seed)
-        well, again = quality(dictionary, vectors), recovery(dictionary, known)
+        dictionary = train_dictionary(vectors, kind, steps, seed=seed)
+        well, again = quality(dictionary, vectors), feature_recovery(dictionary, known)
         found.append(Dictionaries(name, well.explained, well.active, again.mean_max_cosine, again.recovered))
     return found

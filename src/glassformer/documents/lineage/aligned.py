@@ -1,4 +1,4 @@
-"""Where readers look while they answer: alignments of dates and of reversed letters, as the papers drew them."""
+"""Where encoder–decoders look while they answer: alignments of dates and of reversed letters, as papers drew them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from glassformer.documents.lineage.family import READERS, TASKS, FamilyScale
 from glassformer.documents.lineage.results import RNN, titles
 from glassformer.messages import Message
 from glassformer.nn import files
-from glassformer.nn.readers import EncoderDecoder
-from glassformer.training.sweep import Watch, results_of, sweep_of
+from glassformer.nn.encoder_decoder import EncoderDecoder
+from glassformer.training.sweep import OnRows, results_of, sweep_of
 from glassformer.training.transductions import Transduction
 from glassformer.training.trial import task_of
 from glassformer.ui.drawing.alignment import Alignment, draw_alignments
@@ -20,15 +20,15 @@ from glassformer.ui.drawing.alignment import Alignment, draw_alignments
 SHOWN: Final = 3
 
 
-def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = None) -> str:
-    """Some dates, by a reader with additive attention before each step; its model is kept in the folder."""
+def draw_dates(folder: Path, steps: int, processes: int, on_rows: OnRows | None = None) -> str:
+    """Some dates, by an encoder–decoder with additive attention before each step; its model is kept in the folder."""
     values = {
         "task": dict(TASKS["dates"].task),
         "model": {"kind": "rnn", **READERS["additive_before"], "width": 56},
         "training": {"steps": steps, "learning_rate": 3e-3, "evaluate_every": steps},
     }
     sweep = sweep_of(values, "dates")
-    results_of({"dates": sweep}, folder / "dates.sqlite", processes, watch, folder / "dates")
+    results_of({"dates": sweep}, folder / "dates.sqlite", processes, on_rows, folder / "dates")
     shown = alignments(
         "dates",
         folder / "dates" / sweep.ids[0] / "model",
@@ -40,7 +40,7 @@ def draw_dates(folder: Path, steps: int, processes: int, watch: Watch | None = N
 def draw_reverse(scale: FamilyScale, folder: Path) -> str:
     """The same source by every member that has learned to reverse, the mean of its heads."""
     shown = []
-    for name in scale.readers["reverse"]:
+    for name in scale.encoder_decoders["reverse"]:
         if READERS[name]["score"] != "none":
             run = scale.sweep(RNN, "reverse", name).ids[0]
             shown += alignments("reverse", folder / "reverse" / run / "model", [str(titles()["members"][name])])

@@ -15,7 +15,7 @@ import torch
 
 from glassformer.documents.verdict import Measured, numbered
 from glassformer.messages import Message
-from glassformer.nn.readers import EncoderDecoder
+from glassformer.nn.encoder_decoder import EncoderDecoder
 from glassformer.nn.scores import Structured
 from glassformer.training import Architecture, Settings, Trained, train
 from glassformer.training.evaluation import accuracy_by_place
@@ -34,7 +34,7 @@ def learned(
     width: int = 48,
     **parts: Any,
 ) -> Trained:
-    """A small reader, or Transformer, trained on a task."""
+    """A small encoder–decoder, or Transformer, trained on a task."""
     settings = Settings(steps=steps, learning_rate=5e-3, evaluate_every=steps)
     return train(task, Architecture(kind=kind, width=width, **parts), settings)
 
@@ -88,7 +88,7 @@ def distance() -> Measured:
 
 
 def right_by_place(task: Transduction, steps: int, **parts: Any) -> list[float]:
-    """What a trained reader has right of the last letter, the one before it, …"""
+    """What a trained encoder–decoder has right of the last letter, the one before it, …"""
     model = learned(task, steps, **parts).model
     return accuracy_by_place(model, task, task.batch(np.random.default_rng(1), 256))
 
@@ -119,7 +119,13 @@ def overlap(strength: float) -> float:
 def skip_connections() -> Measured:
     """Skip connections let deep stacks train: without them eight layers learn little, with them everything."""
     task = Transduction("copy", length=6, letters=8)
-    shared: dict[str, Any] = {"kind": "transformer", "layers": 8, "width": 32, "start": "kept", "norm": "none"}
+    shared: dict[str, Any] = {
+        "kind": "transformer",
+        "layers": 8,
+        "width": 32,
+        "initialisation": "fan_in",
+        "norm": "none",
+    }
     deep = {skip: accuracy(task, 100, skip=skip, **shared) for skip in ("none", "highway", "residual")}
     return Message("lineage.deep", right=_numbers(deep)), min(deep["residual"], deep["highway"]) >= LEARNED > deep[
         "none"

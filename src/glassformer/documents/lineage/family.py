@@ -1,4 +1,4 @@
-"""The family side by side: every attention in a recurrent reader, and in the block of the one Transformer.
+"""The family side by side: every attention in a recurrent encoder–decoder, and in the block of the one Transformer.
 
 Each member learns to change sequences, with as many parameters and steps as the others, by several seeds.
 """
@@ -19,9 +19,8 @@ from glassformer.documents.lineage.results import BLOCK, PAIRS, RNN, Family, Mem
 from glassformer.nn import files
 from glassformer.training.architecture import Architecture
 from glassformer.training.evaluation import accuracy_by_place
-from glassformer.training.store import Row as Trial
-from glassformer.training.store import Store
-from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.training.store import Store, TrialRow
+from glassformer.training.sweep import OnRows, Sweep, results_of, sweep_of
 from glassformer.training.transductions import Transduction
 from glassformer.training.trial import task_of
 
@@ -105,8 +104,8 @@ WORDS_BY_PLACE: Final = 256
 class FamilyScale:
     """What is trained: which members on which tasks, with how many parameters, by how many seeds."""
 
-    readers: Mapping[str, Sequence[str]]
-    """For each task the members that learn it in a recurrent reader."""
+    encoder_decoders: Mapping[str, Sequence[str]]
+    """For each task the members that learn it in a recurrent encoder–decoder."""
     blocks: Sequence[str]
     """Members that learn to reverse in the block of a Transformer."""
     seeds: int = 3
@@ -114,7 +113,7 @@ class FamilyScale:
 
     def cases(self) -> dict[tuple[str, str, str], Sweep]:
         """The trainings of each host, task and member."""
-        asked = [(RNN, task, name) for task, names in self.readers.items() for name in names]
+        asked = [(RNN, task, name) for task, names in self.encoder_decoders.items() for name in names]
         asked += [(BLOCK, IN_THE_BLOCK, name) for name in self.blocks]
         return {case: self.sweep(*case) for case in asked}
 
@@ -164,8 +163,8 @@ def widest(model: Values, learned: FamilyTask, parameters: int) -> int:
     return min(widths[max(above - 1, 0) : above + 1], key=lambda width: abs(count(width) - parameters))
 
 
-def family(scale: FamilyScale, folder: Path, processes: int, watch: Watch | None = None) -> Family:
-    """Train whatever is not done yet, and put the rows together; readers that reverse are kept."""
+def family(scale: FamilyScale, folder: Path, processes: int, on_rows: OnRows | None = None) -> Family:
+    """Train whatever is not done yet, and put the rows together; encoder–decoders that reverse are kept."""
     cases = scale.cases()
     looked_at = {case: sweep for case, sweep in cases.items() if case[:2] == (RNN, "reverse")}
     others = {case: sweep for case, sweep in cases.items() if case not in looked_at}
@@ -174,9 +173,9 @@ def family(scale: FamilyScale, folder: Path, processes: int, watch: Watch | None
     for sweep in cases.values():
         store.add(sweep.trials.items())
 
-    def see(rows: list[Trial]) -> None:
-        if watch:
-            watch(store.rows(everything))
+    def see(rows: list[TrialRow]) -> None:
+        if on_rows:
+            on_rows(store.rows(everything))
 
     results = results_of(looked_at, path, processes, see, folder / "reverse")
     results |= results_of(others, path, processes, see)
@@ -186,7 +185,7 @@ def family(scale: FamilyScale, folder: Path, processes: int, watch: Watch | None
 
 
 def _by_distance(sweep: Sweep, folder: Path) -> list[float]:
-    """What readers that reverse have right of the longest sources, place by place: the median of all seeds."""
+    """What encoder–decoders that reverse have right of the longest sources, place by place: the median of all seeds."""
     task = task_of(TASKS["reverse"].task)
     assert isinstance(task, Transduction)
     batch = task.drawn(np.random.default_rng(1), WORDS_BY_PLACE, task.length)

@@ -37,7 +37,7 @@ def _by_task(found: Family, measured: Callable[[MemberResult], float | None], ti
 
 
 def _members(found: Family) -> str:
-    """What readers that reverse have right: letters, whole answers, and letters of longer ones."""
+    """What encoder–decoders that reverse have right: letters, whole answers, and letters of longer ones."""
     rows = found.of(RNN, "reverse")
     values = [[row.accuracy, row.whole, row.tests["longer"]] for row in rows.values()]
     columns = [str(Message(f"lineage.column_{name}")) for name in ("letters", "answers", "longer")]

@@ -117,7 +117,7 @@ class Family:
 
     rows: list[MemberResult]
     by_distance: dict[str, list[float]]
-    """Of readers that reverse: the part that is right of the last letter of the longest sources, the one before, …"""
+    """Of those that reverse: the part that is right of the last letter of the longest sources, the one before, …"""
 
     def of(self, host: str, task: str) -> dict[str, MemberResult]:
         """The rows of one task."""
@@ -125,7 +125,7 @@ class Family:
 
     @property
     def tasks(self) -> list[str]:
-        """Those that recurrent readers learned."""
+        """Those that recurrent encoder–decoders learned."""
         return list(dict.fromkeys(row.task for row in self.rows if row.host == RNN))
 
 

@@ -20,7 +20,7 @@ from glassformer.documents.lineage.results import Skips
 from glassformer.nn import Transformer
 from glassformer.training.architecture import Architecture
 from glassformer.training.batch import IGNORE_INDEX
-from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.training.sweep import OnRows, Sweep, results_of, sweep_of
 from glassformer.training.trial import task_of
 
 TASK: Final = {"sequence": "reverse", "length": 6}
@@ -44,7 +44,7 @@ class SkipsScale:
 
     def model(self, kind: str, depth: int) -> dict[str, Any]:
         """A Transformer with these skips; all weights begin so that what they multiply keeps its size."""
-        return {"layers": depth, "width": self.width, "heads": 4, "start": "kept", **KINDS[kind]}
+        return {"layers": depth, "width": self.width, "heads": 4, "initialisation": "fan_in", **KINDS[kind]}
 
     def sweep(self, kind: str, depth: int) -> Sweep:
         """All seeds of one depth."""
@@ -60,10 +60,10 @@ class SkipsScale:
 QUICK: Final = SkipsScale(depths=(2, 8), seeds=1, steps=80)
 
 
-def skips(scale: SkipsScale, store: Path, processes: int, watch: Watch | None = None) -> Skips:
+def skips(scale: SkipsScale, store: Path, processes: int, on_rows: OnRows | None = None) -> Skips:
     """Train whatever is not in the store yet; gradients are computed anew."""
     sweeps = {(kind, depth): scale.sweep(kind, depth) for kind in KINDS for depth in scale.depths}
-    results = results_of(sweeps, store, processes, watch)
+    results = results_of(sweeps, store, processes, on_rows)
     accuracies = {
         kind: {depth: statistics.median(float(r["accuracy"]) for r in results[kind, depth]) for depth in scale.depths}
         for kind in KINDS

@@ -15,8 +15,8 @@ from glassformer.documents.lineage.results import Translating
 from glassformer.errors import InputError
 from glassformer.nn import files
 from glassformer.nn.files import Model
-from glassformer.training.objectives import END, START, Reading
-from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.training.objectives import END, START, TextTask
+from glassformer.training.sweep import OnRows, Sweep, results_of, sweep_of
 from glassformer.training.trial import task_of
 
 AT_ONCE: Final = 256
@@ -43,7 +43,7 @@ class TranslationScale:
         return {"text": self.corpus, "objective": "mt", "vocab": self.vocab, "longest": self.longest}
 
     def sweep(self, score: str) -> Sweep:
-        """The training of one reader."""
+        """The training of one encoder–decoder."""
         values = {
             "task": self.task,
             "model": {"kind": "rnn", "score": score, "width": self.width},
@@ -55,35 +55,35 @@ class TranslationScale:
 def check(scale: TranslationScale) -> None:
     """Refuse a text that could not be translated, or scored, before anything is trained."""
     imported()
-    reading = task_of(scale.task)
-    assert isinstance(reading, Reading)
+    task = task_of(scale.task)
+    assert isinstance(task, TextTask)
     for least, most in scale.groups:
-        held_out(reading, least, most, scale.sentences)
+        held_out(task, least, most, scale.sentences)
 
 
-def translating(scale: TranslationScale, folder: Path, processes: int, watch: Watch | None = None) -> Translating:
+def translating(scale: TranslationScale, folder: Path, processes: int, on_rows: OnRows | None = None) -> Translating:
     """Train what is not there yet, translate, and compare; models are kept in the folder."""
     sweeps = {score: scale.sweep(score) for score in scale.scores}
-    results_of(sweeps, folder / "translators.sqlite", processes, watch, folder / "translators")
-    reading = task_of(scale.task)
-    assert isinstance(reading, Reading)
+    results_of(sweeps, folder / "translators.sqlite", processes, on_rows, folder / "translators")
+    task = task_of(scale.task)
+    assert isinstance(task, TextTask)
     models = {score: files.load(folder / "translators" / sweep.ids[0] / "model")[0] for score, sweep in sweeps.items()}
     bleu: dict[str, dict[int, float]] = {score: {} for score in scale.scores}
     examples: list[dict[str, str]] = []
     for least, most in scale.groups:
-        sources, right = held_out(reading, least, most, scale.sentences)
-        answers = {score: translate(model, reading, sources) for score, model in models.items()}
+        sources, right = held_out(task, least, most, scale.sentences)
+        answers = {score: translate(model, task, sources) for score, model in models.items()}
         for score, translations in answers.items():
             bleu[score][most] = corpus_bleu(translations, right)
-        texts = [reading.text.tokeniser.decode(source) for source in sources]
+        texts = [task.text.tokeniser.decode(source) for source in sources]
         columns = {"english": texts, "german": right, **answers}
         examples = [{name: column[i].strip() for name, column in columns.items()} for i in range(min(3, len(right)))]
     return Translating(bleu, examples)
 
 
-def held_out(reading: Reading, least: int, most: int, count: int) -> tuple[list[list[int]], list[str]]:
+def held_out(task: TextTask, least: int, most: int, count: int) -> tuple[list[list[int]], list[str]]:
     """Sentences of these lengths that were not learned from, and their translations."""
-    text, tested = reading.text, reading.held_out()
+    text, tested = task.text, task.held_out()
     assert text.translations
     found = [
         (length, i) for length in sorted(tested.numbers) if least <= length <= most for i in tested.numbers[length]
@@ -96,7 +96,7 @@ def held_out(reading: Reading, least: int, most: int, count: int) -> tuple[list[
 
 
 @torch.no_grad()
-def translate(model: Model, reading: Reading, sources: Sequence[Sequence[int]]) -> list[str]:
+def translate(model: Model, task: TextTask, sources: Sequence[Sequence[int]]) -> list[str]:
     """A model's translation of each source: always the likeliest token, until it ends."""
     answers: dict[int, list[int]] = {}
     by_length: dict[int, list[int]] = {}
@@ -105,10 +105,10 @@ def translate(model: Model, reading: Reading, sources: Sequence[Sequence[int]]) 
     for which in by_length.values():
         for begin in range(0, len(which), AT_ONCE):
             some = which[begin : begin + AT_ONCE]
-            rows = likeliest(model, torch.tensor([sources[i] for i in some]), reading.text.longest[1])
+            rows = likeliest(model, torch.tensor([sources[i] for i in some]), task.text.longest[1])
             answers |= dict(zip(some, rows.tolist(), strict=True))
     ended = [answers[i][: (answers[i] + [END]).index(END)] for i in range(len(sources))]
-    return [str(text).strip() for text in reading.text.tokeniser.decode_batch(ended)]
+    return [str(text).strip() for text in task.text.tokeniser.decode_batch(ended)]
 
 
 def likeliest(model: Model, sources: Int[Tensor, "row place"], longest: int) -> Int[Tensor, "row token"]:

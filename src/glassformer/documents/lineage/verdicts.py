@@ -57,7 +57,7 @@ def _heads(found: Family) -> Verdict | None:
 
 
 def _host(found: Family) -> Verdict | None:
-    """In the recurrent reader both look before the step, where additive attention was made for."""
+    """In the recurrent encoder–decoder both look before the step, where additive attention was made for."""
     rnn, block = found.of(RNN, "reverse"), found.of(BLOCK, IN_THE_BLOCK)
     rows = [rnn.get(name) for name in ("additive_before", "scaled_dot_before")]
     rows += [block.get(name) for name in ("additive", "scaled_dot")]

@@ -16,7 +16,7 @@ from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.messages import Message
 from glassformer.training import evaluate
-from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.training.sweep import OnRows, Sweep, results_of, sweep_of
 from glassformer.training.tasks import StateTracking
 from glassformer.ui.drawing.chart import Panel, draw_charts
 
@@ -117,12 +117,12 @@ def brittleness(
     seeds: int,
     store: Path,
     processes: int,
-    watch: Watch | None = None,
+    on_rows: OnRows | None = None,
 ) -> Brittleness:
     """Train all models that are not in the store yet, and put their accuracies together with those of the built one."""
     by_letter: dict[str, dict[float, float]] = {}
     by_length: dict[str, dict[int, float]] = {}
-    for name, results in results_of(sweep_for(spec, length, steps, seeds), store, processes, watch).items():
+    for name, results in results_of(sweep_for(spec, length, steps, seeds), store, processes, on_rows).items():
         scores = [result["tests"] for result in results]
         by_letter[name] = {p: _mean(scores, f"letter {p}") for p in PROBABILITIES}
         by_length[name] = {n: _mean(scores, f"length {n}") for n in lengths(length)}

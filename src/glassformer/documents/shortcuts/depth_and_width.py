@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from glassformer.messages import Message
-from glassformer.training.sweep import Sweep, Watch, results_of, sweep_of
+from glassformer.training.sweep import OnRows, Sweep, results_of, sweep_of
 from glassformer.ui.drawing.chart import Panel, draw_charts
 
 PUBLISHED: Final[dict[str, tuple[float, ...]]] = {
@@ -145,7 +145,7 @@ def _lines(curve: Curve) -> dict[str, list[tuple[int, float]]]:
     return {"best_seed": list(curve.best.items()), "median_seed": list(curve.median.items())}
 
 
-def shortcuts(scale: ShortcutsScale, store: Path, processes: int, watch: Watch | None = None) -> Shortcuts:
+def shortcuts(scale: ShortcutsScale, store: Path, processes: int, on_rows: OnRows | None = None) -> Shortcuts:
     """Train whatever is not in the store yet, and put the accuracies together."""
     sweeps = {
         (kind, spec, at): sweep
@@ -157,7 +157,7 @@ def shortcuts(scale: ShortcutsScale, store: Path, processes: int, watch: Watch |
         )
         for at, sweep in some.items()
     }
-    results = results_of(sweeps, store, processes, watch)
+    results = results_of(sweeps, store, processes, on_rows)
 
     def curve(kind: str, spec: str) -> Curve:
         return Curve(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from glassformer.instruments.steps import Step
     from glassformer.opening.opened import Opened
 
-MOST_KEYS, MOST_WIRES = 8, 20
+MOST_KEYS, MOST_EDGES = 8, 20
 Cells: TypeAlias = Sequence[Sequence[float | None]]
 
 Word = Annotated[
@@ -139,10 +139,10 @@ def attribution(
     shares = measured(opened.model, opened.tokens(word), position, number)
     chosen = opened.outputs[shares.output]
     if as_json:
-        given = {"answer": chosen, "logit": shares.logit, "parts": shares.parts, "layers": shares.by_layer()}
+        given = {"answer": chosen, "logit": shares.logit, "parts": shares.by_name(), "layers": shares.by_layer()}
         return print_json(given)
     table = table_of("part", Message("measure.into_the_logit", answer=visible(chosen)))
-    for name, share in sorted(shares.parts.items(), key=lambda part: -abs(part[1])):
+    for name, share in sorted(shares.by_name().items(), key=lambda part: -abs(part[1])):
         table.add_row(name, f"{share:+.4g}")
     table.add_section()
     table.add_row(label("all"), f"{shares.logit:+.4g}")
@@ -273,43 +273,44 @@ def path(
 ) -> None:
     """Let one part read from another what it writes in the clean run, and no other part (path patching).
 
-    0 is the corrupted answer, 1 the clean one. Without --from or --to, every wire is tried in turn.
+    0 is the corrupted answer, 1 the clean one. Without --from or --to, every edge is tried in turn.
     """
+    from glassformer.instruments.edges import Edge, Edges
     from glassformer.instruments.patching import path_patches, restored
     from glassformer.instruments.sites import Site
-    from glassformer.instruments.wiring import Wire, Wiring
 
     opened = glassformer.load(folder)
     pair = opened.contrast(clean, corrupted, position, answer, other)
-    wires = Wiring(opened.model).between(*(Site.parse(name) if name else None for name in (writer, reader)))
+    edges = Edges(opened.model).between(*(Site.parse(name) if name else None for name in (writer, reader)))
     with progress_bar("measure.patching") as advance:
-        cells = [[wire] for wire in wires]
+        cells = [[edge] for edge in edges]
         patched = path_patches(opened.model, pair.corrupted, pair.clean, cells, pair.metric, advance)
-    effects = dict(zip(wires, restored(patched, pair.corrupted_lead, pair.clean_lead).tolist(), strict=True))
+    effects = dict(zip(edges, restored(patched, pair.corrupted_lead, pair.clean_lead).tolist(), strict=True))
     if picture:
-        writers, readers = dict.fromkeys(w.writer for w in wires), dict.fromkeys(w.reader for w in wires)
-        values = [[effects.get(Wire(w, r)) for r in readers] for w in writers]
+        writers, readers = dict.fromkeys(e.writer for e in edges), dict.fromkeys(e.reader for e in edges)
+        values = [[effects.get(Edge(w, r)) for r in readers] for w in writers]
         draw(picture, values, [*writers], [*readers], Message("measure.path_map"))
     if as_json:
-        each = [{"from": str(w.writer), "to": str(w.reader), "restored": effect} for w, effect in effects.items()]
-        layers = wires_by_layer(each, len(opened.model.blocks))
+        each = [{"from": str(e.writer), "to": str(e.reader), "restored": effect} for e, effect in effects.items()]
+        layers = edges_by_layer(each, len(opened.model.blocks))
         if writer and reader:
-            layers = [{"layer": layer["layer"], **each[0]} for layer in layers if layer["wires"]]
+            layers = [{"layer": layer["layer"], **each[0]} for layer in layers if layer["edges"]]
         return print_json({"from": writer, "to": reader, "layers": layers})
     if len(effects) == 1:
-        return say("measure.one_path", wire=str(wires[0]), effect=effects[wires[0]])
+        return say("measure.one_path", edge=str(edges[0]), effect=effects[edges[0]])
     table = table_of("to", "from", "restored")
-    for wire, effect in sorted(effects.items(), key=lambda each: -abs(each[1]))[:MOST_WIRES]:
-        table.add_row(str(wire.reader), str(wire.writer), f"{effect:.3f}")
+    for edge, effect in sorted(effects.items(), key=lambda each: -abs(each[1]))[:MOST_EDGES]:
+        table.add_row(str(edge.reader), str(edge.writer), f"{effect:.3f}")
     out.print(table)
-    if len(effects) > MOST_WIRES:
-        say("measure.more_paths", count=len(effects) - MOST_WIRES)
+    if len(effects) > MOST_EDGES:
+        say("measure.more_paths", count=len(effects) - MOST_EDGES)
     return None
 
 
-def wires_by_layer(wires: list[dict[str, Any]], layers: int) -> list[dict[str, Any]]:
-    """Wires, by the layer of those that read."""
-    return [{"layer": i, "wires": [w for w in wires if w["to"].startswith(f"blocks.{i}.")]} for i in range(layers)]
+def edges_by_layer(edges: list[dict[str, Any]], layers: int) -> list[dict[str, Any]]:
+    """Edges, by the layer of those that read; `wires` is what they were called."""
+    read = [[edge for edge in edges if edge["to"].startswith(f"blocks.{i}.")] for i in range(layers)]
+    return [{"layer": i, "edges": own, "wires": own} for i, own in enumerate(read)]
 
 
 @measure.command()
@@ -319,7 +320,7 @@ def circuit(
     words: Words = 256,
     length: Length = None,
     tolerance: Annotated[
-        float, typer.Option(min=0, max=1, help="The part of the answers that may change when a wire is cut.")
+        float, typer.Option(min=0, max=1, help="The part of the answers that may change when an edge is cut.")
     ] = 0.0,
     prune: Annotated[
         bool, typer.Option("--prune", help="Cut for good, one after the other, from the logits down.")
@@ -328,9 +329,9 @@ def circuit(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Find the wires between parts that a model needs, by cutting each; beside the circuit known in a built one.
+    """Find the edges between parts that a model needs, by cutting each; beside the circuit known in a built one.
 
-    Known are the wires that the weights make. Those that are there but not needed by these words are idle: then what
+    Known are the edges that the weights make. Those that are there but not needed by these words are idle: then what
     was found is sufficient, with all else cut. A built model is shown words of the length that it is for, or of 256;
     every one of them if these are at most --words.
     """
@@ -341,29 +342,30 @@ def circuit(
     shown = opened.rows(words, length or min(longest, 256) or None, seed, text)
     with progress_bar("measure.cutting") as advance:
         asked = (shown.tokens, kind, tolerance, seed, shown.asked)
-        found = find_circuit(opened.model, *asked, prune, opened.known_wires, advance)
+        found = find_circuit(opened.model, *asked, prune, opened.known_edges, advance)
     if not as_json:
         return print_circuit(found, len(shown.tokens), shown.tokens.shape[1], longest)
-    wires = [{"from": str(w.writer), "to": str(w.reader), "changes": found.changes.get(w)} for w in found.wires]
-    layers = wires_by_layer(wires, len(opened.model.blocks))
+    edges = [{"from": str(e.writer), "to": str(e.reader), "changes": found.changes.get(e)} for e in found.edges]
+    layers = edges_by_layer(edges, len(opened.model.blocks))
     overlap = found.overlap
     known = {"precision": overlap.precision, "recall": overlap.recall, "known": overlap.known}
     known_too = known if found.known is not None else {}
-    return print_json({"kind": kind, "wires": wires, "layers": layers, "suffices": found.is_sufficient, **known_too})
+    sufficient = {"sufficient": found.is_sufficient, "suffices": found.is_sufficient}
+    return print_json({"kind": kind, "edges": edges, "wires": edges, "layers": layers, **sufficient, **known_too})
 
 
 def print_circuit(found: Circuit, words: int, tokens: int, longest: int) -> None:
-    """The wires that each part reads, and how they compare with those that are known."""
+    """The edges into each part that reads, and how they compare with those that are known."""
     table = table_of("reads", "from")
-    for reader in dict.fromkeys(wire.reader for wire in found.wires):
-        table.add_row(str(reader), ", ".join(str(wire.writer) for wire in found.wires if wire.reader == reader))
+    for reader in dict.fromkeys(edge.reader for edge in found.edges):
+        table.add_row(str(reader), ", ".join(str(edge.writer) for edge in found.edges if edge.reader == reader))
     out.print(table)
     if found.known is not None:
         overlap = found.overlap
         counts = {"found": overlap.found, "known": overlap.known}
         say("measure.circuit_scored", **counts, precision=overlap.precision, recall=overlap.recall)
-        for wire in found.missed:
-            say("measure.not_found", wire=str(wire))
+        for edge in found.missed:
+            say("measure.not_found", edge=str(edge))
         if found.missed and tokens <= longest:
             say("measure.try_longer", length=longest)
     rest = Message("measure.changes_nothing" if found.is_sufficient else "measure.more_is_needed")

@@ -31,7 +31,7 @@ from glassformer.ui.cli.terminal import (
 
 if TYPE_CHECKING:
     from glassformer.training import Trained
-    from glassformer.training.store import Row
+    from glassformer.training.store import TrialRow
 
 
 @app.command()
@@ -202,7 +202,7 @@ def sweep(
 
 
 @contextmanager
-def live_table() -> Iterator[Callable[[list[Row]], None] | None]:
+def live_table() -> Iterator[Callable[[list[TrialRow]], None] | None]:
     """The trials that are running, on standard error, and how many are done; nothing where nobody watches."""
     if not err.is_terminal:
         yield None
@@ -211,7 +211,7 @@ def live_table() -> Iterator[Callable[[list[Row]], None] | None]:
         yield lambda rows: live.update(running_table(rows))
 
 
-def running_table(rows: list[Row]) -> Table:
+def running_table(rows: list[TrialRow]) -> Table:
     """What is being trained now."""
     running = [row for row in rows if row.status == "running"]
     done = sum(row.status == "done" for row in rows)
@@ -221,7 +221,7 @@ def running_table(rows: list[Row]) -> Table:
     return table_of_trials(running, varied(rows), title)
 
 
-def varied(rows: list[Row]) -> list[tuple[str, str]]:
+def varied(rows: list[TrialRow]) -> list[tuple[str, str]]:
     """The settings in which trials differ."""
     keys = dict.fromkeys(
         (part, key) for row in rows for part in ("task", "model", "training") for key in row.settings[part]
@@ -229,7 +229,7 @@ def varied(rows: list[Row]) -> list[tuple[str, str]]:
     return [key for key in keys if len({str(row.settings[key[0]].get(key[1])) for row in rows}) > 1]
 
 
-def table_of_trials(rows: list[Row], differing: list[tuple[str, str]], title: Message | None = None) -> Table:
+def table_of_trials(rows: list[TrialRow], differing: list[tuple[str, str]], title: Message | None = None) -> Table:
     """One row for each trial."""
     table = table_of(*(verbatim(key.replace("_", " ")) for _, key in differing), "status", "accuracy", title=title)
     for row in rows:

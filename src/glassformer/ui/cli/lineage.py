@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from glassformer.documents.lineage.results import Family, Skips, Translating
     from glassformer.documents.lineage.translating import TranslationScale
     from glassformer.documents.verdict import Verdict
-    from glassformer.training.store import Row as Trial
+    from glassformer.training.store import TrialRow
 
 
 @app.command()
@@ -106,11 +106,11 @@ def brought(text: str) -> TranslationScale | None:
 
 
 @contextmanager
-def trials_bar(id: str) -> Iterator[Callable[[list[Trial]], None]]:
+def trials_bar(id: str) -> Iterator[Callable[[list[TrialRow]], None]]:
     """How many steps of all trials are done."""
     with progress_bar(id) as advance:
 
-        def watch(trials: list[Trial]) -> None:
+        def watch(trials: list[TrialRow]) -> None:
             steps = [int(trial.settings["training"]["steps"]) for trial in trials]
             ended = [trial.status in ("done", "failed") for trial in trials]
             made = [of if end else trial.steps for trial, of, end in zip(trials, steps, ended, strict=True)]
@@ -145,7 +145,7 @@ def print_family(family: Family) -> None:
     for host, task in dict.fromkeys((row.host, row.task) for row in family.rows):
         rows = family.of(host, task)
         tests = list(next(iter(rows.values())).tests)
-        title = Message({RNN: "cli.in_a_reader", BLOCK: "cli.in_a_block"}[host], task=names["tasks"][task])
+        title = Message({RNN: "cli.in_an_encoder_decoder", BLOCK: "cli.in_a_block"}[host], task=names["tasks"][task])
         one_answer = all(row.whole == row.accuracy for row in rows.values())
         whole_names = [] if one_answer else ["whole_sequences"]
         tested = [names["tests"][test] for test in tests]

@@ -38,9 +38,9 @@ def heads(
 ) -> None:
     """Name what every attention head does, by its patterns beside ideal ones.
 
-    Built models are shown nasty words too, which move every head; trained ones only words like those they know. How
-    much a head matters is the part of the answers that change when what it reads is replaced by its mean over words.
-    Models of text are shown stretches of one.
+    Built models are shown adversarial words too, which move every head; trained ones only words like those they know.
+    How much a head matters is the share of the answers that change when what it reads is replaced by its mean over
+    words. Models of text are shown stretches of one.
     """
     from glassformer.instruments import score_heads
 
@@ -113,15 +113,15 @@ def dictionary(
     as_json: AsJson = False,
 ) -> None:
     """Train a sparse autoencoder on what a hook holds; on a built model, score it against the bits that are there."""
-    from glassformer.instruments.dictionary import Shape, assess, fit, save_dictionary
+    from glassformer.instruments.dictionary import DictionaryConfig, assess, save_dictionary, train_dictionary
     from glassformer.instruments.sites import Site
 
     opened = glassformer.load(folder)
     batches = opened.batches(words, seed=seed, text=text)
     vectors = opened.vectors(Site.parse(hook), [each.tokens for each in batches])
-    shape = Shape(vectors.shape[1], features, kind, l1, k)
+    config = DictionaryConfig(vectors.shape[1], features, kind, l1, k)
     with progress_bar("cli.training") as advance:
-        trained = fit(vectors, shape, steps, seed=seed, tell=advance)
+        trained = train_dictionary(vectors, config, steps, seed=seed, progress=advance)
     measured = assess(trained, vectors, opened.is_built)
     if out_folder is not None:
         save_dictionary(trained, out_folder, {"model_name": str(folder), "hook_name": hook})

@@ -50,7 +50,7 @@ def information(
     from glassformer.instruments.identity import information_by_layer
     from glassformer.opening.text import sampled
 
-    model = glassformer.load(folder).reader
+    model = glassformer.load(folder).text_model
     with reading(model.name) as advance:
         sample = sampled(model, text, sentences, tokens, each, advance)
     found = information_by_layer(sample, clusters, seed)
@@ -78,13 +78,13 @@ def recovery(
     as_json: AsJson = False,
 ) -> None:
     """How often the token, and its place, can be read off a vector: by its nearest neighbour, and by a linear probe."""
-    from glassformer.instruments.recovery import recovery as measured
+    from glassformer.instruments.probing import probe_layers
     from glassformer.opening.text import sampled
 
-    model = glassformer.load(folder).reader
+    model = glassformer.load(folder).text_model
     with reading(model.name) as advance:
         sample = sampled(model, text, sentences, tokens, each, advance)
-    found = measured(sample, seed)
+    found = probe_layers(sample, seed)
     if as_json:
         return print_json({"layers": [asdict(each) for each in found]})
     shares = (asdict(layer).values() for layer in found)
@@ -136,7 +136,7 @@ def change(
     from glassformer.instruments.change import changes
     from glassformer.opening.text import accumulated, grouped, moments_of_change
 
-    model = glassformer.load(folder).reader
+    model = glassformer.load(folder).text_model
     with reading(model.name) as advance:
         names, group_of = grouped(model, by, text, sentences, advance)
         work = partial(moments_of_change, folder.resolve(), whole_path(text), sentences, len(names), group_of)
@@ -166,7 +166,7 @@ def influence(
     from glassformer.instruments.change import influence as measured
     from glassformer.opening.opened import sentences_of
 
-    model = glassformer.load(folder).reader
+    model = glassformer.load(folder).text_model
     with reading(model.name) as advance:
         batches = model.batches(sentences_of(text, sentences, advance))
         found = measured(model.layers, batches, model.ordinary, seed)

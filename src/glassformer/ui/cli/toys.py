@@ -46,7 +46,7 @@ def facts(
         model = plant(world, planted)
     else:
         with progress_bar("cli.learning") as advance:
-            model = learn(world, seed=seed, tell=advance)
+            model = learn(world, seed=seed, progress=advance)
     known = {NAMES: world.names, SENTENCES: [" ".join(("start", world.prompt(fact))) for fact in range(world.count)]}
     files.save(folder / "model", model, {name: files.to_json(list(texts)) for name, texts in known.items()})
     with progress_bar("cli.tracing_and_editing") as advance:

@@ -27,7 +27,7 @@ from glassformer.compiler.constructions.universal.functions import (
     sequences_of,
 )
 from glassformer.compiler.constructions.universal.grid import Grid
-from glassformer.compiler.constructions.universal.layers import HEADS, UNITS, Layers, Ordinary, Progress, soften
+from glassformer.compiler.constructions.universal.layers import HEADS, UNITS, Layers, Ordinary, soften
 from glassformer.compiler.constructions.universal.proof import (
     RAMP,
     Contexts,
@@ -40,6 +40,7 @@ from glassformer.compiler.constructions.universal.proof import (
 from glassformer.errors import InputError, finite_number, whole_number
 from glassformer.messages import Message
 from glassformer.nn import Transformer, files
+from glassformer.progress import Progress
 
 MOST_BLOCKS: Final = 200_000
 """More blocks than this are refused, unless more are asked for."""

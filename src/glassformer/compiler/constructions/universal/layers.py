@@ -12,7 +12,7 @@ a jump of φ becomes a ramp just before its knot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final, TypeAlias
 
@@ -26,6 +26,7 @@ from glassformer.nn import BlockShape, Config, Transformer
 from glassformer.nn.attention import Attention, affine
 from glassformer.nn.trace import NO_HOOKS
 from glassformer.nn.transformer import MLP, Block
+from glassformer.progress import Progress
 
 SHARPNESS: Final = 256.0
 """λδ²: scores differ by at least half of it, and e^−128 is nothing beside 1 in float64."""
@@ -33,8 +34,6 @@ HEADS, UNITS = 2, 4
 
 Columns: TypeAlias = Float[Tensor, "batch n d"]
 """Sequences as the Transformer has them: a column is a vector of the residual stream."""
-Progress: TypeAlias = Callable[[int, int], None]
-"""Is called with how many blocks are done, of how many."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Recovery:
     place_control: float
 
 
-def recovery(sample: Sample, seed: int = 0) -> list[Recovery]:
+def probe_layers(sample: Sample, seed: int = 0) -> list[Recovery]:
     """What can be recovered from each layer."""
     rng = np.random.default_rng(seed)
     tokens, places = sample.labels, sample.places

@@ -1,4 +1,4 @@
-"""Recurrent readers, for which attention was made: an encoder, a decoder, and any part of the family between them.
+"""Recurrent encoder–decoders, for which attention was made, with any attention of the family between the two.
 
 Like a Translator, they map tokens to logits: the source up to and with the separator, which all sequences of a batch
 have at the same place, then what there is of the answer.
@@ -31,7 +31,7 @@ NONE: Final = "none"
 
 
 @dataclass(frozen=True)
-class ReaderConfig(PlainConfig):
+class EncoderDecoderConfig(PlainConfig):
     """What an encoder and decoder are made of."""
 
     vocab: int
@@ -49,7 +49,7 @@ class ReaderConfig(PlainConfig):
     place: str = "after"
     """Whether the decoder looks after its step (Luong) or before it, and steps with what it saw (Bahdanau)."""
     feeding: bool = False
-    """Whether what was read, joined with the state, is an input of the next step (Luong)."""
+    """Input feeding (Luong): whether what was read, joined with the state, is an input of the next step."""
     intra: bool = False
     """Whether the decoder also looks at its own earlier states (Paulus)."""
 
@@ -72,7 +72,7 @@ class ReaderConfig(PlainConfig):
         return self.place == "before" or self.feeding
 
 
-def attention(config: ReaderConfig) -> Dot | MultiHead:
+def attention(config: EncoderDecoderConfig) -> Dot | MultiHead:
     """The part that a config names: on the states as they are, or, if heads are several, on what each makes of them."""
     if config.heads == 1 and config.groups is None:
         return part(config.score, Sizes(1, config.width, config.context), config.window)
@@ -83,7 +83,7 @@ def attention(config: ReaderConfig) -> Dot | MultiHead:
 class EncoderDecoder(nn.Module):
     """tokens [batch, pos] → logits [batch, pos, output]."""
 
-    def __init__(self, config: ReaderConfig) -> None:
+    def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         self.config, width = config, config.width
         self.embed = nn.Embedding(config.vocab, width)

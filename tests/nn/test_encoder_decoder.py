@@ -1,4 +1,4 @@
-"""Recurrent readers with any attention, beside their steps written out one by one."""
+"""Recurrent encoder–decoders with any attention, beside their steps written out one by one."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +11,12 @@ from torch import Tensor
 from glassformer.documents.lineage.family import READERS
 from glassformer.errors import InputError
 from glassformer.nn import files
-from glassformer.nn.readers import LSTMN, EncoderDecoder, ReaderConfig
+from glassformer.nn.encoder_decoder import LSTMN, EncoderDecoder, EncoderDecoderConfig
 from glassformer.nn.scores import auxiliary_losses
 from glassformer.training import Architecture, Settings, train
 from glassformer.training.transductions import Transduction
 
-BASE = ReaderConfig(vocab=10, outputs=7, context=24, separator=8, width=8)
+BASE = EncoderDecoderConfig(vocab=10, outputs=7, context=24, separator=8, width=8)
 SOURCE, ANSWER = 6, 5
 TOKENS = torch.randint(0, 8, (3, SOURCE + ANSWER), generator=torch.Generator().manual_seed(0))
 TOKENS[:, SOURCE - 1] = 8
@@ -44,7 +44,7 @@ def test_an_answer_depends_on_the_source_and_on_earlier_answers_alone(name: str)
 
 
 def parts(model: EncoderDecoder) -> tuple[Tensor, Tensor, Tensor]:
-    """The embedded answer, the memory, and the first state of a reader of GRUs."""
+    """The embedded answer, the memory, and the first state of an encoder–decoder of GRUs."""
     embedded, (memory, last) = model.embed(TOKENS), model.encoder(model.embed(TOKENS[:, :SOURCE]))
     return embedded[:, SOURCE:], memory, torch.tanh(model.bridge(last[0]))
 
@@ -107,8 +107,8 @@ def test_a_decoder_that_looks_at_itself_sees_its_earlier_states(feeding: bool) -
 def test_an_lstmn_steps_from_a_mixture_of_all_its_states_and_cells() -> None:
     """Cheng: aᵢ = softmax v·tanh(W_h hᵢ + W [x; h̃]), h̃ = Σ aᵢhᵢ, c̃ = Σ aᵢcᵢ, and an LSTM's step from these."""
     torch.manual_seed(0)
-    reader, x = LSTMN(6).double(), torch.randn(2, 5, 6).double()
-    weights = dict(reader.named_parameters())
+    lstmn, x = LSTMN(6).double(), torch.randn(2, 5, 6).double()
+    weights = dict(lstmn.named_parameters())
     w, u, v = (weights[f"attention.{name}"][0] for name in "WUv")
     hidden, cells, mixed = list[Tensor](), list[Tensor](), torch.zeros(2, 6).double()
     for t in range(5):
@@ -122,7 +122,7 @@ def test_an_lstmn_steps_from_a_mixture_of_all_its_states_and_cells() -> None:
         i, f, g, o = (gates + weights["cell.bias_ih"] + weights["cell.bias_hh"]).chunk(4, dim=1)
         cells.append(f.sigmoid() * mixed_cells + i.sigmoid() * g.tanh())
         hidden.append(o.sigmoid() * cells[-1].tanh())
-    states, (last, last_cells) = reader(x)
+    states, (last, last_cells) = lstmn(x)
     torch.testing.assert_close(states, torch.stack(hidden, dim=1))
     torch.testing.assert_close((last[0], last_cells[0]), (hidden[-1], cells[-1]))
 
@@ -148,30 +148,30 @@ def test_choices_are_collected_with_the_places_that_they_matter_for(by_steps: bo
 
 def test_it_is_saved_and_opened_as_it_was(tmp_path: Path) -> None:
     model = made(score="scaled dot", heads=2, groups=1, cell="lstm", feeding=True)
-    files.save(tmp_path / "reader", model)
-    opened, _ = files.load(tmp_path / "reader")
+    files.save(tmp_path / "model", model)
+    opened, _ = files.load(tmp_path / "model")
     assert torch.equal(opened(TOKENS), model(TOKENS))
 
 
 def test_attention_learns_to_recall() -> None:
-    task, reader = Transduction("recall", 4, letters=8), Architecture(kind="rnn", score="dot", width=32)
-    assert train(task, reader, Settings(steps=150, learning_rate=5e-3, evaluate_every=50)).reached
+    task, architecture = Transduction("recall", 4, letters=8), Architecture(kind="rnn", score="dot", width=32)
+    assert train(task, architecture, Settings(steps=150, learning_rate=5e-3, evaluate_every=50)).reached
 
 
 @pytest.mark.parametrize("parts", [{"score": "hard"}, {"score": "structured", "heads": 2}], ids=str)
 def test_a_training_goes_on_to_the_same_weights(parts: dict[str, Any], tmp_path: Path) -> None:
     """Also where chance is in it, and where some weights, of queries that nobody asks for, are never moved."""
-    task, reader = Transduction("recall", 4, letters=8), Architecture(kind="rnn", width=8, **parts)
+    task, architecture = Transduction("recall", 4, letters=8), Architecture(kind="rnn", width=8, **parts)
     settings = Settings(steps=6, batch=8, evaluation_words=32, checkpoint_seconds=0)
-    whole = train(task, reader, settings).model
+    whole = train(task, architecture, settings).model
 
     def stop(step: int, loss: float, accuracy: float | None) -> None:
         if step == 3:
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        train(task, reader, settings, tmp_path / "run", progress=stop)
-    again = train(task, reader, settings, tmp_path / "run", resume=True).model
+        train(task, architecture, settings, tmp_path / "run", progress=stop)
+    again = train(task, architecture, settings, tmp_path / "run", resume=True).model
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), again.parameters(), strict=True))
 
 
@@ -189,7 +189,7 @@ def test_a_training_goes_on_to_the_same_weights(parts: dict[str, Any], tmp_path:
     ],
 )
 @pytest.mark.usefixtures("types_unchecked")
-def test_readers_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:
+def test_encoder_decoders_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         EncoderDecoder(replace(BASE, **changes))
 

@@ -5,7 +5,7 @@ import pytest
 
 from glassformer.errors import InputError
 from glassformer.instruments.identity import Sample
-from glassformer.instruments.recovery import nearest, recovery
+from glassformer.instruments.probing import nearest, probe_layers
 
 
 def sample() -> Sample:
@@ -24,7 +24,7 @@ def sample() -> Sample:
 
 
 def test_what_vectors_tell_is_recovered_and_the_control_finds_nothing() -> None:
-    found = {each.layer: each for each in recovery(sample())}
+    found = {each.layer: each for each in probe_layers(sample())}
     for layer, token, place in (("token", 1, 0), ("place", 0, 1), ("both", 1, 1), ("nothing", 0, 0)):
         told = found[layer]
         assert (told.token_nearest > 0.95) == bool(token)
@@ -37,7 +37,7 @@ def test_what_vectors_tell_is_recovered_and_the_control_finds_nothing() -> None:
 
 def test_the_control_for_places_is_what_the_token_tells() -> None:
     made = sample()
-    (told,) = recovery(Sample(made.labels, made.labels % 3, {"nothing": made.vectors["nothing"]}))
+    (told,) = probe_layers(Sample(made.labels, made.labels % 3, {"nothing": made.vectors["nothing"]}))
     assert told.place_control == 1.0
     assert told.place_probe < 0.6
 
@@ -55,7 +55,7 @@ def test_the_nearest_is_another_vector() -> None:
 
 def test_dead_vectors_are_taken_as_they_come() -> None:
     made = sample()
-    (told,) = recovery(Sample(made.labels, made.places, {"dead": np.zeros((2000, 20))}))
+    (told,) = probe_layers(Sample(made.labels, made.places, {"dead": np.zeros((2000, 20))}))
     assert told.token_probe < 0.25
 
 
@@ -63,9 +63,9 @@ def test_vectors_that_are_not_finite_are_refused() -> None:
     made = sample()
     made.vectors["both"][7, 3] = np.nan
     with pytest.raises(InputError, match="some of the vectors are not finite"):
-        recovery(made)
+        probe_layers(made)
 
 
 def test_too_few_vectors_are_refused() -> None:
     with pytest.raises(InputError, match="four vectors"):
-        recovery(Sample(np.zeros(2, dtype=int), np.zeros(2, dtype=int), {"x": np.zeros((2, 3))}))
+        probe_layers(Sample(np.zeros(2, dtype=int), np.zeros(2, dtype=int), {"x": np.zeros((2, 3))}))

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Integer
 
-from glassformer.instruments.layers import Layers, Tokens
+from glassformer.instruments.layers import LayerVectors, Tokens
 
 CUT_AT_ONCE: Final = 1000
 """Sentences that are cut into tokens together."""
@@ -21,11 +21,11 @@ Encode: TypeAlias = Callable[[list[str], int], list[list[int]]]
 
 
 @dataclass(frozen=True)
-class Reader:
-    """A model and its tokens."""
+class TextModel:
+    """The layers of a model, and its tokeniser."""
 
     name: str
-    layers: Layers
+    layers: LayerVectors
     encode: Encode
     longest: int
     """The most tokens that the model takes."""

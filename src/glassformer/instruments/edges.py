@@ -1,8 +1,8 @@
-"""Who reads what from whom: the residual stream as wires from writers to readers, each of which can be cut alone.
+"""Who reads what from whom: the residual stream as edges from writers to readers, each of which can be cut alone.
 
 The stream is a sum. The embedding, the positions, every head and every MLP write a term of it; the query, key and value
-of every head, every MLP and the logits read it. So there is a wire from each writer to each later reader, and to cut it
-is to let that reader, and no other, see the sum with another term in the place of the writer's: nothing, what the
+of every head, every MLP and the logits read it. So there is an edge from each writer to each later reader, and to cut
+it is to let that reader, and no other, see the sum with another term in the place of the writer's: nothing, what the
 writer writes on average, or what it wrote on another input. All else then follows from what the reader now reads.
 """
 
@@ -30,7 +30,7 @@ HEADS_READ: Final = ("hook_q_input", "hook_k_input", "hook_v_input")
 
 
 @dataclass(frozen=True)
-class Wire:
+class Edge:
     """From one writer to one reader."""
 
     writer: Site
@@ -40,14 +40,14 @@ class Wire:
         return f"{self.writer} → {self.reader}"
 
 
-class Wiring:
-    """All writers and readers of a model, in the order in which they act, and runs with some wires cut."""
+class Edges:
+    """All writers and readers of a model, in the order in which they act, and runs with some edges cut."""
 
     def __init__(self, model: Transformer) -> None:
         if not model.config.sums:
-            raise InputError("instruments.no_sum_no_wires")
+            raise InputError("instruments.no_sum_no_edges")
         if not model.blocks:
-            raise InputError("instruments.no_layers_no_wires")
+            raise InputError("instruments.no_layers_no_edges")
         self.model = model
         self.writers: list[Site] = [Site("hook_embed")] + [Site("hook_pos_embed")] * bool(model.pos_embed)
         self.readers: list[Site] = []
@@ -68,34 +68,34 @@ class Wiring:
             self.known_to.append(len(self.writers))
 
     @property
-    def wires(self) -> list[Wire]:
+    def edges(self) -> list[Edge]:
         """All of them, by reader."""
         return [
-            Wire(writer, reader)
+            Edge(writer, reader)
             for reader, before in zip(self.readers, self.known_to, strict=True)
             for writer in self.writers[:before]
         ]
 
-    def cut(self, wires: Iterable[Wire]) -> Bool[Tensor, "writer reader"]:
-        """Which wires these are; one that does not exist is an error."""
+    def cut(self, edges: Iterable[Edge]) -> Bool[Tensor, "writer reader"]:
+        """Which edges these are; one that does not exist is an error."""
         chosen = torch.zeros(len(self.writers), len(self.readers), dtype=torch.bool)
-        for wire in wires:
-            self._refuse_unknown(wire.writer, wire.reader)
-            writer, reader = self.writers.index(wire.writer), self.readers.index(wire.reader)
+        for edge in edges:
+            self._refuse_unknown(edge.writer, edge.reader)
+            writer, reader = self.writers.index(edge.writer), self.readers.index(edge.reader)
             if writer >= self.known_to[reader]:
-                raise InputError("instruments.reads_before", reader=str(wire.reader), writer=str(wire.writer))
+                raise InputError("instruments.reads_before", reader=str(edge.reader), writer=str(edge.writer))
             chosen[writer, reader] = True
         return chosen
 
-    def between(self, writer: Site | None = None, reader: Site | None = None) -> list[Wire]:
-        """The wires from a writer to a reader; from all, or to all, where none is named."""
+    def between(self, writer: Site | None = None, reader: Site | None = None) -> list[Edge]:
+        """The edges from a writer to a reader; from all, or to all, where none is named."""
         self._refuse_unknown(writer, reader)
-        wires = [wire for wire in self.wires if writer in (None, wire.writer) and reader in (None, wire.reader)]
-        if not wires and reader:
+        edges = [edge for edge in self.edges if writer in (None, edge.writer) and reader in (None, edge.reader)]
+        if not edges and reader:
             raise InputError("instruments.reads_before", reader=str(reader), writer=str(writer))
-        if not wires:
+        if not edges:
             raise InputError("instruments.nothing_reads", writer=str(writer))
-        return wires
+        return edges
 
     def _refuse_unknown(self, writer: Site | None, reader: Site | None) -> None:
         for site, those, id in (
@@ -128,7 +128,7 @@ class Wiring:
 
     @torch.no_grad()
     def run(self, tokens: Input, cut: Cut, instead: Terms) -> Logits:
-        """The logits when, in each row of the batch, the readers at cut wires read these terms instead."""
+        """The logits when, in each row of the batch, the readers at cut edges read these terms instead."""
         return self.model.run_with_hooks(tokens, self.hooks(cut, instead))
 
     def hooks(self, cut: Cut, instead: Terms) -> list[Hook]:
@@ -143,23 +143,23 @@ class Wiring:
 
 
 class _Rewired:
-    """One run in which readers read other terms: for each reader and writer of a cut wire, in these rows."""
+    """One run in which readers read other terms: for each reader and writer of a cut edge, in these rows."""
 
-    def __init__(self, wiring: Wiring, rows: Mapping[int, Mapping[int, Tensor]], instead: Terms) -> None:
-        self.wiring, self.rows, self.instead = wiring, rows, instead
+    def __init__(self, graph: Edges, rows: Mapping[int, Mapping[int, Tensor]], instead: Terms) -> None:
+        self.graph, self.rows, self.instead = graph, rows, instead
         self.writers = {writer for of_reader in rows.values() for writer in of_reader}
         self.written: dict[int, Tensor] = {}
 
     def keep(self, written: Tensor, hook: HookPoint) -> None:
         """The terms that are written here, for those who read them later."""
         for w in self.writers:
-            if (site := self.wiring.writers[w]).hook == hook.name:
+            if (site := self.graph.writers[w]).hook == hook.name:
                 self.written[w] = site.of(written)
 
     def rewire(self, read: Tensor, hook: HookPoint) -> None:
         """In the sums that are read here, what is read instead takes the place of what was written."""
         for r, of_reader in self.rows.items():
-            if (site := self.wiring.readers[r]).hook == hook.name:
+            if (site := self.graph.readers[r]).hook == hook.name:
                 change = torch.zeros_like(own := site.of(read))
                 for w, rows in of_reader.items():
                     change[rows] += self.written[w][rows] - self.instead[w][rows]
