@@ -132,7 +132,7 @@ def test_an_alignment_says_where_each_answer_looked(name: str) -> None:
     model = made(**READERS[name])
     weights = model.alignment(TOKENS)
     assert weights.shape == (3, model.config.heads, ANSWER, SOURCE)
-    if name != "local-p":  # which takes something from all but the middle
+    if name != "local_p":  # which takes something from all but the middle
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
 
 
