@@ -46,7 +46,11 @@ def verify(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Report:
-    """Compare on all words of this length (default: the promised one), or on `words` random and adversarial ones."""
+    """Compare on all words of this length (default: the promised one), or on `words` random and adversarial ones.
+
+    `words` is how many, if there are too many to try all, and `seed` that of the random ones. Models that were changed
+    since they were built are compared, too.
+    """
     length = built.certificate.exact_length if length is None else length
     length, words = whole_number(length, "compiler.words_length", least=1), whole_number(words, "compiler.words", 1)
     seed = whole_number(seed, "compiler.seed", least=0)
@@ -59,7 +63,7 @@ def verify(
     at_once = min(256, built.words_at_once(length))
     for begin in range(0, len(chosen), at_once):
         batch = chosen[begin : begin + at_once]
-        differs = built.states(batch) != machine.run(batch)
+        differs = built.states_of_changed(batch) != machine.run(batch)
         wrong += int(differs.sum())
         if first is None and differs.any():
             first = _first_mistake(built, batch[differs.any(axis=1)][0])
@@ -70,7 +74,7 @@ def verify(
 
 def _first_mistake(built: Built, word: Integer[np.ndarray, " length"]) -> Message:
     machine = built.machine
-    answers, right = built.states(word), machine.run(word)
+    answers, right = built.states_of_changed(word), machine.run(word)
     at = int(np.argmax(answers != right))
     return Message(
         "compiler.first_mistake",

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -173,6 +175,26 @@ def digest(model: Model) -> str:
         parts.update(f"{name} {value.dtype} {list(value.shape)}".encode())
         parts.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     return parts.hexdigest()
+
+
+def fingerprint(model: Model) -> int:
+    """A quick checksum of all weights: whether any was changed since the last one, by accident."""
+    found = 0
+    for value in _tensors(model).values():
+        found = zlib.crc32(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().data, found)
+    return found
+
+
+def digest_of_config(config: Any) -> str:
+    """A checksum of all settings that are not the default, so that it is the same when there are more settings."""
+
+    def chosen(value: Any) -> Any:
+        if is_dataclass(value) and not isinstance(value, type):
+            given = ((field, getattr(value, field.name)) for field in fields(value))
+            return {field.name: chosen(each) for field, each in given if each != field.default}
+        return [chosen(part) for part in value] if isinstance(value, tuple | list) else value
+
+    return _checksum(_canonical(chosen(config)))
 
 
 def _canonical(value: Any) -> bytes:
