@@ -42,9 +42,9 @@ class Built(HTMLRepresentation):
     def states(self, words: Word) -> Integer[np.ndarray, "*batch length"]:
         """The state after every prefix, as the transformer sees it (words along all axes but the last)."""
         self.refuse_changes()
-        return self.states_of_changed(words)
+        return self.states_unchecked(words)
 
-    def states_of_changed(self, words: Word) -> Integer[np.ndarray, "*batch length"]:
+    def states_unchecked(self, words: Word) -> Integer[np.ndarray, "*batch length"]:
         """The same, whatever was changed: what `verify` compares."""
         letters = self.machine.encode(words)
         *batch, length = letters.shape

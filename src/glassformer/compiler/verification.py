@@ -63,7 +63,7 @@ def verify(
     at_once = min(256, built.words_at_once(length))
     for begin in range(0, len(chosen), at_once):
         batch = chosen[begin : begin + at_once]
-        differs = built.states_of_changed(batch) != machine.run(batch)
+        differs = built.states_unchecked(batch) != machine.run(batch)
         wrong += int(differs.sum())
         if first is None and differs.any():
             first = _first_mistake(built, batch[differs.any(axis=1)][0])
@@ -74,7 +74,7 @@ def verify(
 
 def _first_mistake(built: Built, word: Integer[np.ndarray, " length"]) -> Message:
     machine = built.machine
-    answers, right = built.states_of_changed(word), machine.run(word)
+    answers, right = built.states_unchecked(word), machine.run(word)
     at = int(np.argmax(answers != right))
     return Message(
         "compiler.first_mistake",
