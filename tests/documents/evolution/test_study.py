@@ -10,9 +10,10 @@ import pytest
 from glassformer.documents.evolution.figure import draw
 from glassformer.documents.evolution.measuring import measure
 from glassformer.documents.evolution.results import FIGURES, NAMES, QUESTIONS, Evolution, Training, titles
-from glassformer.documents.evolution.training import EvolutionScale, train_all
+from glassformer.documents.evolution.training import EvolutionScale, train_all, trainings
 from glassformer.documents.evolution.verdicts import verdicts
 from glassformer.errors import InputError
+from glassformer.training.trial import text_task_of
 from places import DATA
 
 SAMPLE = DATA / "sentences.tsv"
@@ -41,6 +42,13 @@ def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(t
     ET.fromstring(draw(found))
     assert {*found.information, *found.distances, *found.changes, *FIGURES} == set(titles())
     assert [str(verdict.claim)[:5] for verdict in verdicts(found)] == [f"S3.{i}:" for i in range(1, 6)]
+
+
+def test_all_objectives_read_the_sentences_that_have_a_translation(tmp_path: Path) -> None:
+    (tmp_path / "text.tsv").write_text(SAMPLE.read_text(encoding="utf-8") + "A sentence alone.\n", encoding="utf-8")
+    trials = trainings(replace(TINY, corpus=str(tmp_path / "text.tsv"))).trials.values()
+    checksums = {text_task_of(**trial["task"]).text.checksum for trial in trials}
+    assert checksums == {text_task_of(str(SAMPLE), "mt", TINY.vocab, TINY.longest).text.checksum}
 
 
 def test_what_cannot_be_trained_or_kept_is_refused_before_the_text_is_read(tmp_path: Path) -> None:

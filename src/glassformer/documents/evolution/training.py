@@ -21,8 +21,7 @@ from glassformer.nn import files
 from glassformer.training import Architecture
 from glassformer.training.objectives import END, HELD_OUT, OBJECTIVES, SPECIAL, Text, TextTask
 from glassformer.training.sweep import OnRows, Sweep, results_of
-from glassformer.training.tasks import Task
-from glassformer.training.trial import task_of, text_task_of
+from glassformer.training.trial import text_task_of
 
 
 @dataclass(frozen=True)
@@ -66,14 +65,13 @@ def text_for(scale: EvolutionScale) -> Text:
 def trainings(scale: EvolutionScale) -> Sweep:
     """The training of each objective and seed, by the name of its folder; translators, which take longest, first."""
     task = {"text": scale.corpus, "parallel": True, "vocab": scale.vocab, "longest": scale.longest}
-    model = {key: getattr(scale, key) for key in ("layers", "width", "heads", "norm_place")}
     training = {key: getattr(scale, key) for key in ("steps", "batch", "learning_rate")}
     training |= {"warmup": min(scale.warmup, scale.steps // 4), "evaluate_every": scale.steps, "evaluation_words": 1024}
     return Sweep(
         {
             f"{objective}-{seed}": {
                 "task": task | {"objective": objective},
-                "model": model,
+                "model": architecture_of(scale),
                 "training": training | {"seed": seed},
             }
             for objective in reversed(OBJECTIVES)
@@ -82,24 +80,28 @@ def trainings(scale: EvolutionScale) -> Sweep:
     )
 
 
+def architecture_of(scale: EvolutionScale) -> dict[str, Any]:
+    """The architecture of all models."""
+    return {key: getattr(scale, key) for key in ("layers", "width", "heads", "norm_place")}
+
+
 def train_all(
     scale: EvolutionScale, folder: Path, processes: int, on_rows: OnRows | None = None
 ) -> dict[str, Training]:
     """All trainings by name; what is kept in the folder is not trained again."""
+    check(scale, folder)
     sweep = trainings(scale)
-    check(scale, sweep, folder)
     # another text under the same name has another store, so that its runs are begun, and refuse those that are there
     store = folder / f"runs-{text_for(scale).checksum[:8]}.sqlite"
     results = results_of({"all": sweep}, store, processes, on_rows, folder)["all"]
     return {
-        name: Training(result["accuracy"], guess(task_of(trial["task"])), result["tokens_per_second"])
+        name: Training(result["accuracy"], guess(text_task_of(**trial["task"])), result["tokens_per_second"])
         for (name, trial), result in zip(sweep.trials.items(), results, strict=True)
     }
 
 
-def guess(task: Task) -> float:
+def guess(task: TextTask) -> float:
     """The share of the most frequent token among those that may be asked for."""
-    assert isinstance(task, TextTask)
     answers = task.text.translations if task.objective == "mt" else task.text.sentences
     assert answers
     counts = sum(np.bincount(group.ravel(), minlength=task.vocab) for group in answers.values())
@@ -110,10 +112,9 @@ def guess(task: Task) -> float:
 # -- what is refused before anything is begun --------------------------------------------------------------
 
 
-def check(scale: EvolutionScale, sweep: Sweep, folder: Path) -> None:
+def check(scale: EvolutionScale, folder: Path) -> None:
     """Refuse what could not be trained, kept or measured."""
-    for trial in sweep.trials.values():
-        Architecture(**trial["model"])
+    Architecture(**architecture_of(scale))
     if folder.exists() and not folder.is_dir():
         raise InputError("documents.folder_is_a_file", folder=folder)
     for run in sorted(folder.glob("*/run.json")):
