@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -28,11 +27,9 @@ Engine = Annotated[
 ]
 
 
-@contextmanager
-def reading(name: str) -> Iterator[Advance]:
+def reading(name: str) -> AbstractContextManager[Advance]:
     """A progress bar over the sentences that a model reads."""
-    with progress_bar("measure.reading", name=name) as advance:
-        yield advance
+    return progress_bar("measure.reading", name=name)
 
 
 @measure.command()
