@@ -3,7 +3,7 @@ import operator
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from glassformer.automata import Machine, Semiautomaton, simulate, zoo
@@ -141,6 +141,18 @@ def test_machines_are_frozen_values() -> None:
     assert Machine(EVEN.states, EVEN.symbols, EVEN.delta, start=1) != EVEN
     with pytest.raises(ValueError, match="read-only"):
         EVEN.delta[0, 0] = 1
+
+
+@given(st.lists(st.text(max_size=4), min_size=1, max_size=4, unique=True), st.data())
+def test_a_word_that_is_joined_is_read_back_whatever_its_letters_are_called(
+    names: list[str], data: st.DataObject
+) -> None:
+    try:
+        made = Semiautomaton(("only",), tuple(names), np.zeros((len(names), 1), dtype=int))
+    except InputError:
+        assume(False)
+    word = np.array(data.draw(st.lists(st.integers(0, len(names) - 1), max_size=6)), dtype=np.intp)
+    assert made.encode(made.join(word)).tolist() == word.tolist()
 
 
 def test_words_of_letters_with_long_names_are_split_at_blanks() -> None:

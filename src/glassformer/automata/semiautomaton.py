@@ -10,6 +10,8 @@ allow; `scan` always does it by composing maps in O(log T) vector steps, which i
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -31,6 +33,10 @@ Kind = TypeVar("Kind", bound="Semiautomaton")
 LARGEST_TABLE = 2**24  # entries of a transition table; `power` and `product` refuse to pass it
 
 
+PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
+"""Letters in quotes, or between blanks."""
+
+
 class Alphabet:
     """Letters by name, and words over them as rows of their numbers."""
 
@@ -39,7 +45,8 @@ class Alphabet:
     def encode(self, word: Word) -> Indices:
         """The letters of a word as indices into `symbols`.
 
-        A string is read letter by letter when every symbol is one character, and is split at blanks otherwise.
+        A string is read letter by letter when every symbol is one character, and is split at blanks otherwise; where
+        letters hold blanks, they stand in double quotes.
         Integers are taken as indices already, with any number of batch axes in front of an array of them; small
         ones (`uint8`) are the quickest.
         """
@@ -65,13 +72,22 @@ class Alphabet:
         return letters
 
     def split(self, text: str) -> list[str]:
-        """The letters written in a string."""
-        return list(text) if all(len(symbol) == 1 for symbol in self.symbols) else text.split()
+        """The letters written in a string: one character each, or with blanks between them.
+
+        In an alphabet where a letter's name holds a blank, a letter may stand in double quotes, as in JSON.
+        """
+        if all(len(symbol) == 1 for symbol in self.symbols):
+            return list(text)
+        if not any(map(_needs_quotes, self.symbols)):
+            return text.split()
+        return [_unquoted(part) for part in PARTS.findall(text)]
 
     def join(self, word: Indices) -> str:
-        """The string that `encode` reads back as this word (unless a letter's name holds a blank)."""
-        separator = "" if all(len(symbol) == 1 for symbol in self.symbols) else " "
-        return separator.join(self.symbols[i] for i in word)
+        """The string that `encode` reads back as this word."""
+        if all(len(symbol) == 1 for symbol in self.symbols):
+            return "".join(self.symbols[i] for i in word)
+        letters = (self.symbols[i] for i in word)
+        return " ".join(json.dumps(each, ensure_ascii=False) if _needs_quotes(each) else each for each in letters)
 
     def _checked_indices(self, given: Any) -> Indices:
         word = _array(given, Message("automata.word_form"))
@@ -93,6 +109,19 @@ class Alphabet:
                 raise InputError(wrong)
             raise InputError("automata.word_of_batch", what=wrong, word=str(tuple(map(int, which))))
         return word
+
+
+def _needs_quotes(letter: str) -> bool:
+    """Whether a letter would be read as another one, or as several, between blanks."""
+    return letter.split() != [letter] or letter.startswith('"')
+
+
+def _unquoted(part: str) -> str:
+    """The letter that is written so; what only begins with a quote is a letter as it is."""
+    try:
+        return str(json.loads(part, strict=False)) if part.startswith('"') else part
+    except ValueError:
+        return part
 
 
 @dataclass(frozen=True, eq=False)

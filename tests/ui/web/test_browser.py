@@ -1,5 +1,6 @@
 """The views in a real browser: the served page and the report, with the mouse and the keyboard, and no error."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,85 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     yield made
     made.process.terminate()
     made.process.wait()
+
+
+def opened(browser: Any, server: Server, link: str) -> Any:
+    """The page at a link, when it shows a model."""
+    page = Watched(browser).page
+    page.goto(f"{server.url}#{link}")
+    page.wait_for_selector("canvas.attention")
+    page.wait_for_selector("table.heads")
+    return page
+
+
+def is_done(page: Any) -> None:
+    """Wait until nothing is asked for any more."""
+    page.wait_for_function("() => document.querySelector('main').getAttribute('aria-busy') === 'false'")
+
+
+def test_a_word_too_long_for_the_trained_model_leaves_the_built_one_on_the_page(browser: Any, server: Server) -> None:
+    page = opened(browser, server, "spec=regex:(ab)*&word=abba")
+    page.fill("#spec", "parity")
+    page.fill("#word", "10" * 100)
+    page.fill("#length", "256")
+    page.click("#train")
+    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 202", timeout=60_000)
+    page.wait_for_selector("table.heads")
+    assert not page.locator(".message").count()
+    assert "sum" in page.locator("table.heads").first.inner_text()  # the heads are those of parity
+    page.close()
+
+
+def test_heads_are_ablated_in_what_is_shown_and_not_in_what_is_being_typed(browser: Any, server: Server) -> None:
+    page = opened(browser, server, "spec=regex:(ab)*&word=abba")
+    page.fill("#spec", "regex:(ab")
+    page.click("#silence")
+    page.wait_for_selector(".message")
+    is_done(page)
+    assert any(cell.startswith("✗") for cell in strip(page, 2))
+    assert page.input_value("#spec") == "regex:(ab"
+    page.click("#show")
+    page.wait_for_selector("[role=alert]")
+    assert any(cell.startswith("✗") for cell in strip(page, 2))  # what is shown is still ablated, and says so
+    page.close()
+
+
+def test_a_head_that_the_next_machine_lacks_gives_way_to_its_first(browser: Any, server: Server) -> None:
+    page = opened(browser, server, "spec=tomita(7)&word=0101&layer=1&head=1")
+    page.fill("#spec", "parity")
+    page.fill("#word", "1011")
+    page.click("#show")
+    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 6")
+    is_done(page)
+    assert page.locator("canvas.attention").count() == 1
+    page.close()
+
+
+def test_a_machine_whose_letters_hold_blanks_is_shown(browser: Any, server: Server, tmp_path: Path) -> None:
+    page = opened(browser, server, "spec=parity&word=101")
+    made = {"symbols": ["turn left", "go"], "states": ["a", "b"], "delta": [[1, 0], [0, 1]], "start": "a"}
+    (tmp_path / "blanks.json").write_text(json.dumps(made))
+    page.set_input_files("#upload", tmp_path / "blanks.json")
+    page.wait_for_function("() => document.querySelector('.strip')?.innerText.includes('turn left')")
+    page.fill("#word", '"turn left" go')
+    page.click("#show")
+    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 4")
+    assert strip(page, 0)[1:] == ["turn left", "go"]
+    page.close()
+
+
+def test_a_typed_word_that_the_machine_does_not_read_is_refused_and_stays(browser: Any, server: Server) -> None:
+    page = opened(browser, server, "spec=regex:(ab)*&word=abba")
+    page.fill("#spec", "parity")
+    page.fill("#word", "1012")
+    page.click("#show")
+    page.wait_for_selector("[role=alert]")
+    assert "'2'" in page.locator("[role=alert]").inner_text()
+    assert page.input_value("#word") == "1012"
+    page.fill("#word", "101")
+    page.click("#show")
+    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 5")
+    page.close()
 
 
 def linked(page: Any, part: str) -> None:
@@ -220,7 +300,8 @@ def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: A
     watched = Watched(browser)
     page = watched.page
     page.goto(f"{server.url}/#view=evolution")
-    assert page.locator("pre").inner_text() == "glassformer evolve --quick"  # it was not run yet
+    commands = "glassformer corpus fetch\nglassformer evolve --quick"  # it was not run yet
+    assert page.locator("pre").inner_text() == commands
     write(server.folder, *STUDIED)
     page.goto("about:blank")
     page.goto(f"{server.url}/#view=evolution")

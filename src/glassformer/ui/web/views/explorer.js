@@ -19,7 +19,7 @@ export const DEFAULTS = {
 };
 
 export const STUDIES = {
-  evolution: { render: renderEvolution, command: "glassformer evolve --quick" },
+  evolution: { render: renderEvolution, command: "glassformer corpus fetch\nglassformer evolve --quick" },
   superposition: { render: renderSuperposition, command: "glassformer superposition --quick" },
   lineage: { render: renderLineage, command: "glassformer lineage --quick", follows: ["host", "measure", "sorted"] },
   approximation: { render: renderApproximation },

@@ -16,7 +16,8 @@ const form = h("div");
 const page = h("main");
 let last = 0;
 let scored = "";
-let looked = "";
+let submitted = null; // what was asked for last
+let shown = null; // what was asked for when the answer that is shown was given
 const brought = {};
 
 function ask(path, body) {
@@ -43,35 +44,51 @@ class Refused extends Error {
 }
 const why = (error) => error.sentence ?? error.message;
 
-function request(extra) {
+function request() {
   const values = Object.fromEntries(["spec", "method", "length", "word", "without", "file"].map((name) => [name, model.get(name)]));
   if (values.file?.name !== values.spec) values.file = null; // Back may have gone to another machine
-  return { ...values, length: Number(values.length), ...extra };
+  return { ...values, length: Number(values.length) };
 }
+const machineOf = ({ spec, file }) => JSON.stringify([spec, file]);
 
-// A word of the machine before is replaced, if it is none of this one.
-async function look(path = "/api/look") {
+// A word of the machine before is replaced if it is none of this one; a word that was typed for it is refused.
+async function look(path = "/api/look", body = request()) {
   const mine = ++last;
-  const machine = JSON.stringify([request().spec, request().file]);
+  const another = !submitted || machineOf(body) !== machineOf(submitted);
+  const typed = body.word !== (submitted ?? ASKED).word;
+  submitted = body;
   working(true);
   model.set("message", "");
   try {
-    const found = await ask(path, request({ fresh: machine !== looked }));
+    const found = await ask(path, { ...body, fresh: another && !typed });
     if (mine !== last) return;
+    if (!shown || machineOf(body) !== machineOf(shown)) model.set("heads", null);
     for (const name of ["methods", "machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
+    for (const name of ["spec", "method", "length", "file", "without"]) model.set(name, body[name]);
     model.set("word", found.word);
+    shown = submitted = { ...body, word: found.word };
     model.set("asked", asked());
-    looked = machine;
+    const runs = ["built", "trained"].map((who) => found[who]?.run).filter(Boolean);
+    const most = (layer) => Math.max(...runs.map((run) => run.heads[layer] ?? 0));
     const tokens = found.built.run.tokens.length;
     if (model.get("position") === undefined || model.get("position") >= tokens) model.set("position", tokens - 1);
-    const deepest = Math.max(found.built.run.heads.length, found.trained?.run.heads.length ?? 0);
-    if (model.get("layer") >= deepest) model.set("layer", 0);
+    if (model.get("layer") >= Math.max(...runs.map((run) => run.heads.length))) model.set("layer", 0);
+    if (model.get("head") >= most(model.get("layer"))) model.set("head", 0);
   } catch (error) {
-    if (mine === last) model.set("message", why(error));
+    if (mine !== last) return;
+    model.set("message", why(error));
+    if (shown) model.set("without", shown.without); // nothing else is ablated in what is shown
   }
   model.save_changes();
-  if (mine === last) working(false);
-  if (mine === last && !model.get("message")) await scoreHeads();
+  if (mine !== last) return;
+  working(false);
+  if (!model.get("message")) await scoreHeads();
+}
+
+// What the form says; in another machine no head is ablated yet.
+function lookAnew(path) {
+  const body = request();
+  return look(path, shown && machineOf(body) === machineOf(shown) ? body : { ...body, without: [] });
 }
 
 // Whoever waits sees that something is done, and does not ask twice.
@@ -84,7 +101,7 @@ function working(is) {
 
 // Heads are scored once for each pair of models, whatever the word.
 async function scoreHeads() {
-  const { spec, file, method, length, word } = request();
+  const { spec, file, method, length, word } = shown;
   const mine = JSON.stringify([spec, file, method, Math.max(length, model.get("built").run.tokens.length - 1), Boolean(model.get("trained"))]);
   if (mine === scored) return;
   scored = mine;
@@ -115,7 +132,6 @@ function machineForm() {
     const other = JSON.stringify(model.get(name)) !== JSON.stringify(value);
     model.set(name, value);
     if (other && name === "spec") model.set("file", null);
-    if (other && ["spec", "file"].includes(name)) model.set("without", []);
   };
   const field = (name, attributes) => h("label", {}, say(model, name === "spec" ? "machineSpec" : name), " ",
     h("input", { id: name, name, value: model.get(name) ?? "", oninput: (event) => change(name, event.target.value), ...attributes }));
@@ -126,12 +142,12 @@ function machineForm() {
     change("file", { name: file.name, text: await file.text() });
     model.set("spec", file.name);
     fields();
-    look();
+    lookAnew();
   };
   const submit = (event) => {
     event.preventDefault();
     for (const name of ["spec", "word", "length", "method"]) change(name, event.target.elements.namedItem(name).value);
-    look();
+    lookAnew();
   };
   const zoo = model.get("zoo") ?? [];
   const methods = model.get("methods") ?? [model.get("method")];
@@ -143,7 +159,7 @@ function machineForm() {
     h("label", {}, say(model, "method"), " ", h("select", { id: "method", name: "method" },
       methods.map((name) => h("option", { value: name, selected: name === model.get("method") }, name)))),
     h("button", { id: "show" }, say(model, "show")),
-    h("button", { id: "train", type: "button", title: say(model, "trainHint"), onclick: () => look("/api/train") }, say(model, "train")),
+    h("button", { id: "train", type: "button", title: say(model, "trainHint"), onclick: () => lookAnew("/api/train") }, say(model, "train")),
     h("span", { id: "status", class: "note", role: "status" }),
     h("label", { class: "upload" }, say(model, "upload"), " ", h("input", { id: "upload", type: "file", accept: ".json,.dot,.gv,.att", onchange: chosen })));
 }
@@ -228,7 +244,11 @@ model.on("change", () => {
   [taken, linked] = [step(), link];
 });
 for (const name of ["language", "view", "studies", "zoo", "methods", "word", "place"]) model.on(`change:${name}`, fields);
-model.on("change:without", () => look());
+// Heads are ablated in what is shown, whatever is being typed meanwhile.
+model.on("change:without", () => {
+  const without = model.get("without");
+  if (shown && JSON.stringify(without) !== JSON.stringify(shown.without)) look("/api/look", { ...shown, without });
+});
 model.on("change:view", need);
 model.on("change:studies", need);
 addEventListener("hashchange", () => {
