@@ -47,6 +47,8 @@ def verify(
     progress: Progress | None = None,
 ) -> Report:
     """Compare on all words of this length (default: the promised one), or on `words` random and adversarial ones."""
+    if not isinstance(built, Built):
+        raise InputError("compiler.not_a_built", kind=type(built).__name__)
     length = built.certificate.exact_length if length is None else length
     length, words = whole_number(length, "compiler.words_length", least=1), whole_number(words, "compiler.words", 1)
     seed = whole_number(seed, "compiler.seed", least=0)
