@@ -269,7 +269,7 @@ def test_another_name_is_looked_up_on_the_hub(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(InputError, match=r"no folder nobody/nothing.* looked up on the hub, which needs a network"):
         load("nobody/nothing")
     with pytest.raises(
-        InputError, match=r"there is no folder nothing: .* of the hub has a name of the form owner/name"
+        InputError, match=r"there is no folder nothing: .* looks names of the form owner/name up on the hub"
     ):
         load("nothing")
 

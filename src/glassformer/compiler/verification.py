@@ -7,7 +7,7 @@ is. Otherwise random words and adversarial ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Integer
@@ -33,10 +33,6 @@ class Report:
     longest: int
     exhaustive: bool
     first_mistake: Message | None
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return vars(self) | {"first_mistake": self.first_mistake and str(self.first_mistake)}
 
 
 def verify(

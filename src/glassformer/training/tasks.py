@@ -222,7 +222,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
     if isinstance(task, TextTask):
         return {"reading": task.to_json()}
     if isinstance(task, Transduction):
-        return {"transduction": task.to_json()}
+        return {"transduction": asdict(task)}
     machine = json.loads(formats.dumps(task.machine, "json"))
     rest = {name: getattr(task, name) for name in ("length", "predict", "letters", "reveal", "scratchpad")}
     return {"machine": machine, **rest, "letters": list(task.letters) if task.letters else None}
