@@ -1,39 +1,16 @@
 """A process may be killed at any line of a write: what was there is there, or what was to be, and nothing else."""
 
 import itertools
-import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
 from glassformer import atomic
 from glassformer.atomic import recover, write_atomically, write_folder_atomically
 from glassformer.errors import InputError
+from kills import killed_at_line
 
 OLD, NEW = {"a": b"old", "b": b"old"}, {"a": b"new", "c": b"new"}
-
-
-def killed_at_line(number: int, write: Callable[[], None]) -> bool:
-    """Whether the process was killed before the n-th executed line of `atomic.py`; else it has ended."""
-    child = os.fork()
-    if not child:
-        lines = itertools.count(1)
-
-        def at_each_line(frame: FrameType, event: str, _: object) -> Any:
-            if frame.f_code.co_filename != atomic.__file__:
-                return None
-            if event == "line" and next(lines) == number:
-                os._exit(9)
-            return at_each_line
-
-        sys.settrace(at_each_line)
-        write()
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
 
 def contents(folder: Path) -> dict[str, bytes]:

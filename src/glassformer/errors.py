@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from importlib import import_module
 from typing import Any, SupportsIndex
 
 from glassformer.messages import Message, sentences, verbatim
@@ -18,6 +19,14 @@ class InputError(ValueError):
 
     def __reduce__(self) -> tuple[type[InputError], tuple[Message]]:
         return type(self), (self.message,)  # from one process to another, in every language
+
+
+def optional(module: str, id: str, **values: Any) -> Any:
+    """A library that is an extra; where it is not installed, the message with this id says what to install."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(id, **values) from None
 
 
 def whole_number(value: SupportsIndex, what: str | Message, least: int) -> int:

@@ -25,18 +25,14 @@ from glassformer.instruments.circuits import (
 from glassformer.instruments.edges import Edge, Edges
 from glassformer.instruments.sites import Site
 from glassformer.nn import Config, Transformer
+from random_models import randomised
 
 CONFIG = Config.uniform(vocab=5, outputs=4, context=9, width=12, layers=2, heads=2, norm="layer")
 TOKENS = torch.tensor([[0, 1, 2, 3, 4, 0], [4, 4, 1, 0, 2, 2], [1, 0, 3, 3, 2, 4]])
 
 
 def random_model(config: Config = CONFIG) -> Transformer:
-    torch.manual_seed(0)
-    model = Transformer(config).double()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.3)
-    return model.eval()
+    return randomised(Transformer(config))
 
 
 def all_words(built: Built, length: int | None = None) -> torch.Tensor:

@@ -11,6 +11,7 @@ from glassformer.errors import InputError
 from glassformer.instruments.lens import Part, attribute, attribution, guesses, logit_lens
 from glassformer.instruments.steps import at_temperature, follow, neighbours
 from glassformer.nn import Config, Transformer
+from random_models import randomised
 
 TOKENS = torch.tensor([[0, 1, 2, 3, 4, 0], [4, 4, 1, 0, 2, 2]])
 SIZES = {"vocab": 5, "outputs": 4, "context": 9, "width": 12, "layers": 2, "heads": 2}
@@ -26,12 +27,7 @@ NAMES = ("a", "b", "c", "d", "e")
 
 @pytest.fixture(params=CONFIGS)
 def model(request: pytest.FixtureRequest) -> Transformer:
-    torch.manual_seed(0)
-    made = Transformer(CONFIGS[request.param]).double()
-    with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.normal_(std=0.3)
-    return made.eval()
+    return randomised(Transformer(CONFIGS[request.param]))
 
 
 def test_the_parts_of_the_logits_sum_to_them(model: Transformer) -> None:

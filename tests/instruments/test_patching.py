@@ -23,6 +23,7 @@ from glassformer.instruments.patching import (
 from glassformer.instruments.sites import Site, at_layers, check, rows_at_once
 from glassformer.nn import Config, Transformer
 from glassformer.nn.trace import HookPoint
+from random_models import randomised
 
 CONFIG = Config.uniform(vocab=5, outputs=4, context=9, width=12, layers=2, heads=2, norm="layer")
 CLEAN = torch.tensor([[0, 1, 2, 3, 4, 0], [4, 4, 1, 0, 2, 2], [1, 0, 3, 3, 2, 4]])
@@ -31,12 +32,7 @@ CORRUPTED = torch.tensor([[1, 1, 2, 3, 4, 0], [4, 0, 1, 0, 2, 2], [1, 0, 3, 3, 2
 
 @pytest.fixture
 def model() -> Transformer:
-    torch.manual_seed(0)
-    made = Transformer(CONFIG).double()
-    with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.normal_(std=0.3)
-    return made.eval()
+    return randomised(Transformer(CONFIG))
 
 
 @pytest.mark.parametrize("at_once", [2**24, 400], ids=["all together", "in small batches"])

@@ -15,6 +15,7 @@ from glassformer.nn.encoder_decoder import LSTMN, EncoderDecoder, EncoderDecoder
 from glassformer.nn.scores import auxiliary_losses
 from glassformer.training import Architecture, Settings, train
 from glassformer.training.transductions import Transduction
+from random_models import randomised
 
 BASE = EncoderDecoderConfig(vocab=10, outputs=7, context=24, separator=8, width=8)
 SOURCE, ANSWER = 6, 5
@@ -23,12 +24,7 @@ TOKENS[:, SOURCE - 1] = 8
 
 
 def made(**changes: Any) -> EncoderDecoder:
-    torch.manual_seed(0)
-    model = EncoderDecoder(replace(BASE, **changes)).double()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.5)
-    return model
+    return randomised(EncoderDecoder(replace(BASE, **changes)), std=0.5)
 
 
 @pytest.mark.parametrize("name", READERS)

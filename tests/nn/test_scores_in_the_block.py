@@ -15,6 +15,7 @@ from glassformer.nn.identities import filled_with_zeros
 from glassformer.nn.scores import auxiliary_losses
 from glassformer.training import Architecture
 from glassformer.training.transductions import Transduction
+from random_models import randomised
 
 OWN_WEIGHTS = ("hard", "intra-temporal", "structured")
 PARTS = [(s, w) for s in get_args(ScoreKind) for w in get_args(Window) if w == "global" or s not in OWN_WEIGHTS]
@@ -24,12 +25,7 @@ TOKENS = torch.randint(0, 5, (2, 24), generator=torch.Generator().manual_seed(0)
 
 
 def made(**changes: object) -> Transformer:
-    torch.manual_seed(0)
-    model = Transformer(replace(BASE, **changes)).double()  # type: ignore[arg-type]
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.5)
-    return model
+    return randomised(Transformer(replace(BASE, **changes)), std=0.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("score", "window"), PARTS)

@@ -8,6 +8,7 @@ from glassformer.errors import InputError
 from glassformer.nn import BlockShape, Config, HookPoint, PiecewiseLinear, Transformer
 from glassformer.nn import trace as tracing
 from literal_transformer import Literal
+from random_models import randomised
 
 UNEVEN = (BlockShape(2, 4, (7,)), BlockShape(3, 6, (5, 9)), BlockShape(0, 1, (6,)), BlockShape(1, 2, ()))
 BASE = Config(vocab=5, outputs=3, context=9, width=10, blocks=UNEVEN)
@@ -47,12 +48,7 @@ def assert_same(actual: Tensor, expected: Tensor, name: str = "") -> None:
 
 def made(config: Config) -> Transformer:
     """A float64 model whose every weight is large enough to matter."""
-    torch.manual_seed(0)
-    model = Transformer(config).double()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.3)
-    return model
+    return randomised(Transformer(config))
 
 
 @pytest.fixture(params=CONFIGS)

@@ -10,7 +10,6 @@ make them, follow three properties, each stronger than the next:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -88,21 +87,11 @@ def _length_decides(degree: int, ways: Iterable[tuple[Permutation, int]]) -> boo
 
     If there is, then z is the product of ways whose lengths add up to d.
     """
+    from sympy.core.intfunc import igcdex
+
     ways = list(ways)
     z, d = tuple(range(degree)), 0
     for turn, length in ways:
-        divisor, x, y = _bezout(d, length)
-        z, d = then(power(z, x), power(turn, y)), divisor
+        x, y, d = map(int, igcdex(d, length))
+        z = then(power(z, x), power(turn, y))
     return all(turn == power(z, length // d) for turn, length in ways)
-
-
-def _bezout(a: int, b: int) -> tuple[int, int, int]:
-    """The greatest common divisor g = xa + yb, and x and y."""
-    g = math.gcd(a, b)
-    if a == 0:
-        return g, 0, (b > 0) - (b < 0)
-    if b == 0:
-        return g, (a > 0) - (a < 0), 0
-    modulus = abs(b) // g
-    x = pow(a // g, -1, modulus) if modulus > 1 else 0
-    return g, x, (g - x * a) // b

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from glassformer.automata import AnyMachine, Label, formats
 from glassformer.automata.semiautomaton import Word
 from glassformer.compiler.certificate import Certificate
 from glassformer.errors import InputError
+from glassformer.messages import Message
 from glassformer.nn import Transformer, files
 from glassformer.representation import HTMLRepresentation
 
@@ -25,14 +27,25 @@ NUMBERS_AT_ONCE: Final = 2**25
 
 @dataclass(frozen=True)
 class Built(HTMLRepresentation):
-    """A transformer made by a theorem, the machine it follows, and what it promises."""
+    """A transformer made by a theorem, the machine it follows, and what it promises.
+
+    It does not answer if weights, config or machine are not those of the certificate, unless changes are trusted.
+    """
 
     model: Transformer
     certificate: Certificate
     machine: AnyMachine
+    trust_changes: bool = False
+    _known: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The fingerprint of the weights that were last compared with the certificate."""
 
     def states(self, words: Word) -> Integer[np.ndarray, "*batch length"]:
         """The state after every prefix, as the transformer sees it (words along all axes but the last)."""
+        self.refuse_changes()
+        return self.states_unchecked(words)
+
+    def states_unchecked(self, words: Word) -> Integer[np.ndarray, "*batch length"]:
+        """The same, whatever was changed: what `verify` compares."""
         letters = self.machine.encode(words)
         *batch, length = letters.shape
         if length > self.certificate.exact_length:
@@ -68,14 +81,24 @@ class Built(HTMLRepresentation):
         """The same model in another number format, if the margins hold there too."""
         from glassformer.compiler.pipeline import compile
 
-        if self.changed:
-            raise InputError("compiler.changed_before_cast")
+        self.refuse_changes()
         return compile(self.machine, self.certificate.exact_length, self.certificate.method, dtype)
 
     @property
-    def changed(self) -> bool:
-        """Whether the weights are other ones than the certificate was made for."""
-        return files.digest(self.model) != self.certificate.weights
+    def changed(self) -> list[str]:
+        """Which of weights, config and machine are not those that the certificate was made for."""
+        return self.certificate.changed(self.model, self.machine)
+
+    def refuse_changes(self) -> None:
+        """InputError if anything is not as it was certified; a warning, once, if changes are trusted."""
+        if [fingerprint := files.fingerprint(self.model)] == self._known:
+            return
+        if changed := self.changed:
+            what = Message("compiler.changed", what=[Message(f"compiler.changed_{part}") for part in changed])
+            if not self.trust_changes:
+                raise InputError("compiler.changes_refused", what=what)
+            warnings.warn(str(what), stacklevel=3)
+        self._known[:] = [fingerprint]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write config.json, model.safetensors, certificate.json and machine.json, all or nothing."""
@@ -85,8 +108,8 @@ class Built(HTMLRepresentation):
         )
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Built:
-        """Read what `save` wrote."""
+    def load(cls, folder: str | os.PathLike[str], trust_changes: bool = False) -> Built:
+        """Read what `save` wrote; what was changed since is refused, or if that is trusted a warning."""
         folder = Path(os.path.expanduser(folder))
         model, documents = files.load_transformer(folder)
         if "approximation.json" in documents:
@@ -100,4 +123,6 @@ class Built(HTMLRepresentation):
         )
         if (model.config.vocab, model.config.outputs) != (len(machine.symbols) + 1, len(machine.states)):
             raise InputError("compiler.another_machine", folder=str(folder))
-        return cls(model.eval(), certificate, machine)
+        built = cls(model.eval(), certificate, machine, trust_changes)
+        built.refuse_changes()
+        return built

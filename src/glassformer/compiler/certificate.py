@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from glassformer.automata import AnyMachine, formats
 from glassformer.compiler.margins import Margins
 from glassformer.compiler.program import Program
 from glassformer.errors import InputError, whole_number
@@ -34,7 +36,7 @@ class Layer:
         return cls(heads, None if mlp is None else tuple(Message.from_json(does) for does in mlp))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Certificate:
     """What was built, by which theorem, and how long it is exact."""
 
@@ -54,7 +56,10 @@ class Certificate:
     exact_length: int
     """Words of up to so many letters are exact."""
     weights: str
-    """The checksum of the weights that all this is true of."""
+    """The checksum of the weights that all this is true of; and those of the config and of the machine."""
+    config: str = ""
+    machine: str = ""
+    """Both are empty in certificates of version 0.1."""
     margins: Margins
     registers: tuple[Register, ...]
     tokens: Message
@@ -64,8 +69,10 @@ class Certificate:
     blocks: tuple[Layer, ...]
 
     @classmethod
-    def of(cls, program: Program, model: Transformer, method: str, dtype: str, margins: Margins) -> Certificate:
-        """The certificate of the model that a program was assembled to."""
+    def of(
+        cls, program: Program, model: Transformer, machine: AnyMachine, method: str, dtype: str, margins: Margins
+    ) -> Certificate:
+        """The certificate of the model that a program for a machine was assembled to."""
         shapes = model.config.blocks
         return cls(
             theorem=program.theorem,
@@ -80,6 +87,8 @@ class Certificate:
             dtype=dtype,
             exact_length=model.config.context - 1,
             weights=files.digest(model),
+            config=files.digest_of_config(model.config),
+            machine=digest_of_machine(machine),
             margins=margins,
             registers=tuple(program.stream.registers),
             tokens=program.tokens_hold,
@@ -89,6 +98,12 @@ class Certificate:
                 for heads, mlp in program.blocks
             ),
         )
+
+    def changed(self, model: Transformer, machine: AnyMachine) -> list[str]:
+        """Which of weights, config and machine are not those that it was made for."""
+        found = {"weights": files.digest(model), "config": files.digest_of_config(model.config)}
+        found["machine"] = digest_of_machine(machine)
+        return [part for part, digest in found.items() if getattr(self, part) not in ("", digest)]
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -122,6 +137,11 @@ class Certificate:
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             why = error.message if isinstance(error, InputError) else str(error)
             raise InputError("compiler.not_a_certificate", why=why) from None
+
+
+def digest_of_machine(machine: AnyMachine) -> str:
+    """A checksum of the machine as it is saved."""
+    return hashlib.sha256(formats.dumps(machine, "json").encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -53,7 +53,7 @@ def compile(
             refused.append(Message("compiler.refused", method=construction.name, why=error.message))
             continue
         model = program.assemble(torch_dtype(dtype))
-        certificate = Certificate.of(program, model, construction.name, dtype, held)
+        certificate = Certificate.of(program, model, machine, construction.name, dtype, held)
         return Built(model, replace(certificate, why=_why(certificate, layers, refused)), machine)
     raise InputError(Message("compiler.reasons", reasons=refused))
 

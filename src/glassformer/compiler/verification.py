@@ -42,7 +42,11 @@ def verify(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Report:
-    """Compare on all words of this length (default: the promised one), or on `words` random and adversarial ones."""
+    """Compare on all words of this length (default: the promised one), or on `words` random and adversarial ones.
+
+    `words` is how many, if there are too many to try all, and `seed` that of the random ones. Models that were changed
+    since they were built are compared, too.
+    """
     if not isinstance(built, Built):
         raise InputError("compiler.not_a_built", kind=type(built).__name__)
     length = built.certificate.exact_length if length is None else length
@@ -57,7 +61,7 @@ def verify(
     at_once = min(256, built.words_at_once(length))
     for begin in range(0, len(chosen), at_once):
         batch = chosen[begin : begin + at_once]
-        differs = built.states(batch) != machine.run(batch)
+        differs = built.states_unchecked(batch) != machine.run(batch)
         wrong += int(differs.sum())
         if first is None and differs.any():
             first = _first_mistake(built, batch[differs.any(axis=1)][0])
@@ -68,7 +72,7 @@ def verify(
 
 def _first_mistake(built: Built, word: Integer[np.ndarray, " length"]) -> Message:
     machine = built.machine
-    answers, right = built.states(word), machine.run(word)
+    answers, right = built.states_unchecked(word), machine.run(word)
     at = int(np.argmax(answers != right))
     return Message(
         "compiler.first_mistake",

@@ -18,8 +18,8 @@ from glassformer.documents.shortcuts import learned as s0_learning
 from glassformer.documents.shortcuts import theorems as s0_shortcuts
 from glassformer.documents.verdict import Measured
 from glassformer.errors import InputError
-from glassformer.progress import NamedProgress
 from glassformer.training.fetching import place_of
+from glassformer.training.sweep import OnRows
 
 DOCUMENTS: Final = {
     "S0": "Transformers learn shortcuts to automata",
@@ -39,7 +39,7 @@ class Claim:
     claimed: str
     """The docstring of what measures it: in English, for claims are not translated."""
     measure: Callable[[], Measured]
-    prepare: Callable[[NamedProgress], object] | None = None
+    prepare: Callable[[OnRows], object] | None = None
     """Trainings of many minutes, on a text from a registry, that show their progress."""
 
     @property

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 from scipy.special import digamma
 
-from glassformer.errors import InputError, whole_number
+from glassformer.errors import InputError, optional, whole_number
 from glassformer.instruments.layers import refuse_infinite
 
 RESAMPLES: Final = 50
@@ -74,13 +74,10 @@ def information(
 
 def clustered(vectors: Float[np.ndarray, "sample width"], clusters: int, seed: int = 0) -> Labels:
     """The number of each vector's cluster, by mini-batch k-means."""
-    try:
-        from sklearn.cluster import MiniBatchKMeans
-    except ImportError:
-        raise InputError("instruments.needs_scikit_learn") from None
+    sklearn = optional("sklearn.cluster", "instruments.needs_scikit_learn")
     whole_number(clusters, "instruments.clusters", least=1)
     count = min(clusters, len(np.unique(vectors, axis=0)))
-    means = MiniBatchKMeans(count, batch_size=1024, n_init=1, random_state=seed, reassignment_ratio=0.0)
+    means = sklearn.MiniBatchKMeans(count, batch_size=1024, n_init=1, random_state=seed, reassignment_ratio=0.0)
     found: Labels = means.fit_predict(vectors.astype(np.float32)).astype(np.int64)
     return found
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import torch
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, optional
 from glassformer.instruments.layers import LayerVectors, Tokens, layers_of
 from glassformer.instruments.text_model import TextModel
 from glassformer.nn import Transformer, files
@@ -192,10 +192,7 @@ def first_line(error: Exception) -> str:
 
 def imported() -> Any:
     """The library, which is an extra."""
-    try:
-        import transformers
-    except ImportError:
-        raise InputError("interop.needs_transformers") from None
+    transformers = optional("transformers", "interop.needs_transformers")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return transformers

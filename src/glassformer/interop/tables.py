@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from glassformer.atomic import write_atomically
-from glassformer.errors import InputError
+from glassformer.errors import InputError, optional
 
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
@@ -50,7 +49,4 @@ def write_tables(splits: Mapping[str, Columns], out: Path) -> None:
 
 
 def _imported(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise InputError("interop.needs_tables", name=name) from None
+    return optional(name, "interop.needs_tables", name=name)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from glassformer.errors import InputError
+from glassformer.errors import optional
 from glassformer.interop.uniform import plain_reasons, refuse
 from glassformer.messages import Message
 from glassformer.nn import Transformer
@@ -56,7 +56,7 @@ def tokeniser(letters: Sequence[str]) -> dict[str, str]:
     by_character = all(len(letter) == 1 for letter in letters)
     if not by_character and any(letter.split() != [letter] for letter in letters):
         return {}
-    tokenizers = _imported()
+    tokenizers = optional("tokenizers", "interop.needs_tokenizers")
     start = _start(letters)
     vocab = {name: number for number, name in enumerate([*letters, start])}
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocab))
@@ -69,12 +69,14 @@ def tokeniser(letters: Sequence[str]) -> dict[str, str]:
 def tokeniser_of_text(text: str, start: int, special: Sequence[str]) -> dict[str, str]:
     """The same of a model of text: its tokeniser, with the token that begins a sentence in front."""
     named = dict(zip(("pad_token", "bos_token", "eos_token", "mask_token"), special, strict=True))
-    return _framed(_imported().Tokenizer.from_str(text), special[start], start, named)
+    tokenizers = optional("tokenizers", "interop.needs_tokenizers")
+    return _framed(tokenizers.Tokenizer.from_str(text), special[start], start, named)
 
 
 def _framed(made: Any, start: str, number: int, special: dict[str, str]) -> dict[str, str]:
-    frame = _imported().processors.TemplateProcessing(single=f"{start} $A", special_tokens=[(start, number)])
-    made.post_processor = frame
+    from tokenizers import processors
+
+    made.post_processor = processors.TemplateProcessing(single=f"{start} $A", special_tokens=[(start, number)])
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": ["input_ids", "attention_mask"],
@@ -90,11 +92,3 @@ def _start(letters: Sequence[str]) -> str:
     while set(name) <= set(letters) or any(name in letter for letter in letters):
         name = f"<{name}\u2060>"
     return name
-
-
-def _imported() -> Any:
-    try:
-        import tokenizers
-    except ImportError:
-        raise InputError("interop.needs_tokenizers") from None
-    return tokenizers

@@ -9,7 +9,7 @@ import warnings
 import torch
 from torch import Tensor, nn
 
-from glassformer.errors import InputError
+from glassformer.errors import optional
 from glassformer.nn import Transformer
 
 MODEL = "model.onnx"
@@ -33,11 +33,8 @@ class Graph(nn.Module):
 
 def onnx(model: Transformer, patterns: bool = False) -> bytes:
     """The file: input `tokens`, outputs `logits` and, by their hooks' names, patterns."""
-    try:
-        import onnx  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError:
-        raise InputError("interop.needs_onnx") from None
+    for module in ("onnx", "onnxscript"):
+        optional(module, "interop.needs_onnx")
     if model.dtype in (torch.float16, torch.bfloat16):
         model = copy.deepcopy(model).float()  # the same numbers; who reads ONNX knows half precision badly
     graph = Graph(model.eval(), patterns)

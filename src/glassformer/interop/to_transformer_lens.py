@@ -17,7 +17,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, optional
 from glassformer.interop.uniform import plain_reasons, power_of_four, refuse, uniform_blocks
 from glassformer.messages import Message, verbatim
 from glassformer.nn import Transformer
@@ -66,10 +66,7 @@ def load(folder: str | Path) -> Any:
     except (OSError, ValueError) as error:
         raise InputError("interop.not_for_transformer_lens", folder=str(folder), why=str(error)) from None
     settings["dtype"] = getattr(torch, settings["dtype"])
-    try:
-        import transformer_lens
-    except ImportError:
-        raise InputError("interop.needs_transformer_lens") from None
+    transformer_lens = optional("transformer_lens", "interop.needs_transformer_lens")
     if int(version("transformer-lens").split(".")[0]) < 4:
         config = transformer_lens.HookedTransformerConfig(**settings, init_weights=False, device="cpu")
         model = transformer_lens.HookedTransformer(config)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, ClassVar, Final, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from glassformer.errors import InputError, finite_number
 from glassformer.messages import listed
@@ -164,7 +164,7 @@ class Config(PlainConfig):
         check_flags(self, "causal", "scaled", "gated", "parallel", "embed_norm", "mlm_head")
         if self.positions in ADDED_POSITIONS and self.context * self.width > LARGEST_TABLE:
             raise InputError("nn.table_too_large", context=self.context, width=self.width)
-        check_choices(self, _CHOICES)
+        check_choices(self)
         if (self.activation == "piecewise") != (self.pieces is not None):
             raise InputError("nn.piecewise")
         plain = self.score == "dot" and self.window == "global"
@@ -193,18 +193,6 @@ class Config(PlainConfig):
         return self.skip == "residual" and not self.embed_norm and (self.norm == "none" or self.norm_place == "pre")
 
 
-_CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "attention": get_args(AttentionKind),
-    "norm": get_args(NormKind),
-    "norm_place": get_args(NormPlace),
-    "positions": get_args(Positions),
-    "activation": get_args(Activation),
-    "skip": get_args(Skip),
-    "score": get_args(ScoreKind),
-    "window": get_args(Window),
-}
-
-
 def check_flags(config: object, *names: str) -> None:
     """These fields are true or false."""
     for name in names:
@@ -212,11 +200,11 @@ def check_flags(config: object, *names: str) -> None:
             raise InputError("nn.true_or_false", name=name, value=getattr(config, name))
 
 
-def check_choices(config: object, choices: Mapping[str, Sequence[str]]) -> None:
-    """Each of these fields is one of its choices."""
-    for name, possible in choices.items():
-        if getattr(config, name) not in possible:
-            raise InputError("nn.one_of", name=name, choices=possible, value=getattr(config, name))
+def check_choices(config: object) -> None:
+    """Each field that is annotated as a Literal is one of its choices."""
+    for name, hint in get_type_hints(type(config)).items():
+        if get_origin(hint) is Literal and getattr(config, name) not in get_args(hint):
+            raise InputError("nn.one_of", name=name, choices=get_args(hint), value=getattr(config, name))
 
 
 def _is_whole(value: object, at_least: int) -> bool:

@@ -7,7 +7,7 @@ have at the same place, then what there is of the answer.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -24,8 +24,8 @@ Memory: TypeAlias = Float[Tensor, "batch source width"]
 State: TypeAlias = Tensor | tuple[Tensor, Tensor]
 """What a recurrent network keeps, [1, batch, width]; of an LSTM also its cells."""
 
-CELLS: Final = ("gru", "lstm", "lstmn")
-PLACES: Final = ("after", "before")
+Cell: TypeAlias = Literal["gru", "lstm", "lstmn"]
+LookPlace: TypeAlias = Literal["after", "before"]
 NONE: Final = "none"
 """No attention: all that the decoder knows of the source is the vector that it starts from."""
 
@@ -44,9 +44,9 @@ class EncoderDecoderConfig(PlainConfig):
     heads: int = 1
     groups: int | None = None
     """How many groups of heads share their keys and values; each head has its own if not given."""
-    cell: str = "gru"
+    cell: Cell = "gru"
     """gru, lstm, or lstmn: an LSTM that reads all its earlier states (Cheng et al. 2016), and an LSTM behind it."""
-    place: str = "after"
+    place: LookPlace = "after"
     """Whether the decoder looks after its step (Luong) or before it, and steps with what it saw (Bahdanau)."""
     feeding: bool = False
     """Input feeding (Luong): whether what was read, joined with the state, is an input of the next step."""
@@ -60,7 +60,7 @@ class EncoderDecoderConfig(PlainConfig):
         if self.groups is not None:
             whole_number(self.groups, "nn.group_count", least=1)
         check_flags(self, "feeding", "intra")
-        check_choices(self, {"cell": CELLS, "place": PLACES})
+        check_choices(self)
         if self.width % self.heads:
             raise InputError("nn.width_by_heads", width=self.width, heads=self.heads)
         if self.place == "before" and self.score == NONE:

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -86,26 +90,31 @@ def load(folder: Path) -> tuple[Model, dict[str, str]]:
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """config.json and all that it vouches for; if the folder was replaced meanwhile, that of the new one."""
     while True:
-        before = _identity(folder)
-        try:
-            header = _header(folder)
-            checksums = header["sha256"]
-            parts = {name: _read_part(folder / name, checksums[name]) for name in checksums if name != "config"}
-            if _checksum(_canonical(header.get("config"))) != checksums.get("config"):
-                raise InputError("folder.config_changed", folder=folder)
-            return header, parts
-        except InputError:
-            if _identity(folder) == before:
-                raise
+        with _is_still_there(folder) as is_still_there:
+            try:
+                header = _header(folder)
+                checksums = header["sha256"]
+                parts = {name: _read_part(folder / name, checksums[name]) for name in checksums if name != "config"}
+                if _checksum(_canonical(header.get("config"))) != checksums.get("config"):
+                    raise InputError("folder.config_changed", folder=folder)
+                return header, parts
+            except InputError:
+                if is_still_there():
+                    raise
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """Which folder of the file system this is; None if there is none."""
+@contextmanager
+def _is_still_there(folder: Path) -> Iterator[Callable[[], bool]]:
+    """Tells whether a folder is still the one that it is now; it is kept open, so that no other gets its number."""
     try:
-        found = folder.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    except OSError:  # there is none; or this is Windows, which does not replace a folder that is read
+        yield lambda: True
+        return
+    try:
+        yield lambda: folder.exists() and os.path.samestat(folder.stat(), os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
 
 
 def _header(folder: Path) -> dict[str, Any]:
@@ -178,6 +187,26 @@ def digest(model: Model) -> str:
         parts.update(f"{name} {value.dtype} {list(value.shape)}".encode())
         parts.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     return parts.hexdigest()
+
+
+def fingerprint(model: Model) -> int:
+    """A quick checksum of all weights: whether any was changed since the last one, by accident."""
+    found = 0
+    for value in _tensors(model).values():
+        found = zlib.crc32(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().data, found)
+    return found
+
+
+def digest_of_config(config: Any) -> str:
+    """A checksum of all settings that are not the default, so that it is the same when there are more settings."""
+
+    def chosen(value: Any) -> Any:
+        if is_dataclass(value) and not isinstance(value, type):
+            given = ((field, getattr(value, field.name)) for field in fields(value))
+            return {field.name: chosen(each) for field, each in given if each != field.default}
+        return [chosen(part) for part in value] if isinstance(value, tuple | list) else value
+
+    return _checksum(_canonical(chosen(config)))
 
 
 def _canonical(value: Any) -> bytes:

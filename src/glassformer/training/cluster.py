@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any, Final
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, optional
 
 LOADED_ONCE: Final = ("glassformer.training.trial", "torch._dynamo")
 """What every training takes seconds to load; the first optimiser of a process loads the second."""
@@ -46,10 +46,7 @@ def asked_for(engine: str) -> bool:
 @contextmanager
 def connected(engine: str) -> Iterator[Any]:
     """Ray, connected to the cluster; one that was not there before is gone afterwards."""
-    try:
-        import ray
-    except ImportError:
-        raise InputError("sweep.needs_ray") from None
+    ray = optional("ray", "sweep.needs_ray")
     address = None if engine == "ray" else engine.removeprefix("ray://")
     started = not ray.is_initialized()
     if started:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, optional
 from glassformer.messages import Message
 from glassformer.training import fetching
 
@@ -117,10 +117,7 @@ def from_po(path: Path) -> Iterator[Pair]:
 
 def from_dataset(path: Path) -> Iterator[Pair]:
     """A data set on disk; of several splits all, one after the other."""
-    try:
-        import datasets
-    except ImportError:
-        raise InputError("corpora.needs_datasets", path=path) from None
+    datasets = optional("datasets", "corpora.needs_datasets", path=path)
     try:
         found = datasets.load_from_disk(str(path))
     except (OSError, ValueError) as error:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Integer
 
-from glassformer.errors import InputError, whole_number
+from glassformer.errors import InputError, optional, whole_number
 from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.corpora import Corpus
 
@@ -37,7 +37,7 @@ Sentences: TypeAlias = Integer[np.ndarray, "_ _"]
 def tokeniser_of(corpus: Corpus, vocab: int = 4000) -> Tokenizer:
     """Byte-level BPE, learned from the corpus; both languages together."""
     whole_number(vocab, "objectives.vocabulary", least=len(SPECIAL) + 256)
-    tokenizers = imported()
+    tokenizers = optional("tokenizers", "objectives.needs_tokenizers")
     made: Tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
     made.decoder = tokenizers.decoders.ByteLevel()
@@ -53,20 +53,12 @@ def tokeniser_of(corpus: Corpus, vocab: int = 4000) -> Tokenizer:
 
 def tokeniser_from(text: str, source: str) -> Tokenizer:
     """The tokeniser that a model was saved with."""
+    tokenizers = optional("tokenizers", "objectives.needs_tokenizers")
     try:
-        tokeniser: Tokenizer = imported().Tokenizer.from_str(text)
+        tokeniser: Tokenizer = tokenizers.Tokenizer.from_str(text)
     except Exception as error:  # whatever the library says of text that it cannot read
         raise InputError("objectives.no_tokeniser", source=source, why=str(error)) from None
     return tokeniser
-
-
-def imported() -> Any:
-    """The library, which is an extra."""
-    try:
-        import tokenizers
-    except ImportError:
-        raise InputError("objectives.needs_tokenizers") from None
-    return tokenizers
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,13 +98,13 @@ class Store:
             )
         return found[0], json.loads(found[1])
 
+    def _execute(self, query: str, ids: Sequence[str]) -> sqlite3.Cursor:
+        """A query that ends in a condition, of these trials alone."""
+        return self.file.execute(f"{query} id in (select value from json_each(?))", (json.dumps(list(ids)),))
+
     def running(self, ids: Sequence[str]) -> int:
         """How many of these trials somebody is working on, or was until a while ago."""
-        found = self.file.execute(
-            "select count(*) from trials where status = 'running' and id in (select value from json_each(?))",
-            (json.dumps(list(ids)),),
-        )
-        return int(found.fetchone()[0])
+        return int(self._execute("select count(*) from trials where status = 'running' and", ids).fetchone()[0])
 
     def heartbeat(self, identity: str, worker: str, steps: int = 0) -> bool:
         """Say that a trial is still being worked on, and how far it is; False if somebody else has it now."""
@@ -130,25 +130,15 @@ class Store:
 
     def retry_failed(self, ids: Sequence[str]) -> None:
         """Those of these trials that failed are free again."""
-        self.file.execute(
-            "update trials set status = 'waiting' where status = 'failed' and id in (select value from json_each(?))",
-            (json.dumps(list(ids)),),
-        )
+        self._execute("update trials set status = 'waiting' where status = 'failed' and", ids)
 
     def forget(self, ids: Sequence[str]) -> None:
         """Drops the results of those of these trials that are done; they are free again."""
-        self.file.execute(
-            "update trials set status = 'waiting', result = null "
-            "where status = 'done' and id in (select value from json_each(?))",
-            (json.dumps(list(ids)),),
-        )
+        self._execute("update trials set status = 'waiting', result = null where status = 'done' and", ids)
 
     def rows(self, ids: Sequence[str]) -> list[TrialRow]:
         """These trials as they stand, in the order given."""
-        found = self.file.execute(
-            "select id, settings, status, steps, result from trials where id in (select value from json_each(?))",
-            (json.dumps(list(ids)),),
-        )
+        found = self._execute("select id, settings, status, steps, result from trials where", ids)
         by_id = {
             identity: TrialRow(identity, json.loads(settings), status, steps, json.loads(result) if result else None)
             for identity, settings, status, steps, result in found

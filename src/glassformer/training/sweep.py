@@ -24,12 +24,15 @@ from glassformer.errors import InputError
 from glassformer.messages import Message
 from glassformer.progress import Progress, silent
 from glassformer.training import cluster
+from glassformer.training.ownership import OwnedError
 from glassformer.training.store import Store, TrialRow
 from glassformer.training.trainer import DivergedError
 from glassformer.training.trial import PARTS, check, identity, run_trial
 
 MOST_TRIALS: Final = 100_000
 HEARTBEAT: Final = 2.0
+ASK_AGAIN: Final = 1.0
+"""Seconds until a trial is tried again in whose folder somebody still works."""
 """Seconds between the heartbeats of a worker."""
 OnRows: TypeAlias = Callable[[list[TrialRow]], None]
 """Is given now and then how the trials stand."""
@@ -131,6 +134,10 @@ def do_trial(store: Store, worker: str, trial: str, settings: Mapping[str, Any],
             result, failed = outcome_of(settings, note, folder / trial if folder else None)
         except _AbandonedError:
             return
+        except OwnedError:  # by a worker that was thought dead, and will soon see that the trial is not its own
+            time.sleep(ASK_AGAIN)
+            store.give_back(worker)
+            return
     store.finish(trial, worker, result, failed)
 
 
@@ -140,7 +147,7 @@ def outcome_of(
     """The result of a trial, and whether it is a failure: one that breaks must not stop the others."""
     try:
         return run_trial(settings, progress, folder), False
-    except _AbandonedError:
+    except (_AbandonedError, OwnedError):
         raise
     except (InputError, DivergedError) as error:
         return {"error": str(error)}, True

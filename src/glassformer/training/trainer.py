@@ -8,6 +8,7 @@ A run may have a folder:
     model/                   the trained model, when the run has ended
 
 All that a step depends on is in the checkpoint, so a run that was killed goes on to the same weights, bit for bit.
+While it runs nobody else may work in its folder (`ownership.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -44,6 +45,7 @@ from glassformer.training.architecture import Architecture, with_new_names
 from glassformer.training.batch import IGNORE_INDEX, Batch
 from glassformer.training.evaluation import Evaluation, evaluate
 from glassformer.training.objectives import TextTask
+from glassformer.training.ownership import is_of_an_owner, owned
 from glassformer.training.tasks import StateTracking, Task, task_to_json
 
 FORMAT: Final = "glassformer run, version 1"
@@ -160,15 +162,15 @@ def train(
     if isinstance(task, StateTracking):
         task.check_names()
     run = _Run(task, architecture or Architecture(), settings or Settings(), tests or {}, progress)
-    if folder is not None:
-        run.keep(Path(folder), resume)
     before = torch.get_num_threads()
-    torch.set_num_threads(run.settings.threads)
-    try:
-        with _interrupts_noted() as interrupted:
-            return run.to_the_end(interrupted)
-    finally:
-        torch.set_num_threads(before)
+    with ExitStack() as held:
+        if folder is not None:
+            _is_begun(Path(folder), resume)
+            held.enter_context(owned(Path(folder)))
+            run.keep(Path(folder), resume)
+        torch.set_num_threads(run.settings.threads)
+        held.callback(torch.set_num_threads, before)
+        return run.to_the_end(held.enter_context(_interrupts_noted()))
 
 
 @contextmanager
@@ -332,24 +334,13 @@ class _Run:
         }
 
     def keep(self, folder: Path, resume: bool) -> None:
-        """Use a folder: a new one, or, to resume, one that holds the same run."""
-        if folder.exists() and not folder.is_dir():
-            raise InputError("training.a_file", folder=folder)
-        there = (folder / "run.json").exists()
-        if there and not resume:
-            raise InputError("training.a_run", folder=folder)
-        if folder.exists() and not there and any(folder.iterdir()):
-            raise InputError("training.no_run", folder=folder)
+        """Use a folder of one's own: a new one, or, to resume, one that holds the same run."""
         self.folder = folder
-        if there:
+        if _is_begun(folder, resume):
             _refuse_differences(files.read_json(folder / "run.json"), self.described(), folder)
             self.restore(folder / "checkpoint.safetensors")
-            return
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError("training.cannot_make", folder=folder, why=error.strerror) from None
-        write_atomically(folder / "run.json", files.to_json(self.described()).encode())
+        else:
+            write_atomically(folder / "run.json", files.to_json(self.described()).encode())
 
     def save(self) -> None:
         """Write the checkpoint."""
@@ -412,6 +403,18 @@ class _Run:
         if isinstance(self.task, TextTask):
             documents["tokenizer.json"] = self.task.text.tokeniser.to_str()
         files.save(self.folder / "model", self.model, documents)
+
+
+def _is_begun(folder: Path, resume: bool) -> bool:
+    """Whether there is a run in this folder, which may only be resumed; anything else that is there is refused."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError("training.a_file", folder=folder)
+    there = (folder / "run.json").exists()
+    if there and not resume:
+        raise InputError("training.a_run", folder=folder)
+    if folder.exists() and not there and not all(is_of_an_owner(path.name) for path in folder.iterdir()):
+        raise InputError("training.no_run", folder=folder)
+    return there
 
 
 def model_of(folder: Path) -> Path:

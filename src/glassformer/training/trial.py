@@ -97,11 +97,14 @@ def task_of(values: Mapping[str, Any]) -> Task:
 
 
 @lru_cache(maxsize=4)
-def text_task_of(text: str, objective: str, vocab: int = 1000, longest: int = 24) -> TextTask:
-    """A text and its objective; the same object for the same values."""
+def text_task_of(text: str, objective: str, vocab: int = 1000, longest: int = 24, parallel: bool = False) -> TextTask:
+    """A text and its objective; the same object for the same values.
+
+    `parallel` leaves out sentences that have no translation, as for translators, whatever the objective.
+    """
     if not isinstance(text, str):
         raise InputError("trial.text", value=text)
-    corpus = corpora.load(text, parallel=objective == "mt")
+    corpus = corpora.load(text, parallel=parallel or objective == "mt")
     return TextTask(text_of(corpus, tokeniser_of(corpus, vocab), longest), objective)
 
 

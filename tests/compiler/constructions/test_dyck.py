@@ -96,7 +96,7 @@ def test_float32_is_promised_as_far_as_its_sums_are_sure() -> None:
 def test_a_model_of_brackets_is_saved_and_loaded(tmp_path: Path) -> None:
     BUILT[2].save(tmp_path / "model")
     loaded = Built.load(tmp_path / "model")
-    assert (loaded.machine, loaded.certificate, loaded.changed) == (Brackets(2), BUILT[2].certificate, False)
+    assert (loaded.machine, loaded.certificate, loaded.changed) == (Brackets(2), BUILT[2].certificate, [])
     assert verify(loaded, words=20).wrong == 0
     assert loaded.cast("float64").run("([)") == (["open", "open", "error"], [False, False, False])
     assert any_machine(str(tmp_path / "model" / "machine.json")) == Brackets(2)

@@ -4,17 +4,16 @@ import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
-from queue import Queue
-from threading import Event
 
 import pytest
 
 from glassformer.documents.evolution.figure import draw
 from glassformer.documents.evolution.measuring import measure
 from glassformer.documents.evolution.results import FIGURES, NAMES, QUESTIONS, Evolution, Training, titles
-from glassformer.documents.evolution.training import EvolutionScale, train_all, train_one
+from glassformer.documents.evolution.training import EvolutionScale, train_all, trainings
 from glassformer.documents.evolution.verdicts import verdicts
 from glassformer.errors import InputError
+from glassformer.training.trial import text_task_of
 from places import DATA
 
 SAMPLE = DATA / "sentences.tsv"
@@ -25,12 +24,12 @@ TINY = EvolutionScale(
 
 
 def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(tmp_path: Path) -> None:
-    learned = train_all(TINY, tmp_path, workers=2)
+    learned = train_all(TINY, tmp_path, processes=2)
     assert all(each.tokens_per_second > 0 and 0 < each.guess < 0.5 for each in learned.values())
     assert set(learned) == {f"{objective}-{seed}" for objective in NAMES for seed in range(2)}
-    steps_shown: list[tuple[int, int]] = []
-    assert train_all(TINY, tmp_path, 2, lambda what, count, of: steps_shown.append((count, of))) == learned
-    assert steps_shown[-1] == (18, 18)
+    begun = [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("*/model/model.safetensors"))]
+    assert train_all(TINY, tmp_path, processes=2) == learned
+    assert [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("*/model/model.safetensors"))] == begun
     found = measure(TINY, tmp_path, learned)
     assert set(found.information) == set(QUESTIONS)
     assert all(len(curves) == 2 for curves in found.information.values())
@@ -45,22 +44,20 @@ def test_models_are_trained_measured_and_drawn_and_a_second_run_trains_nothing(t
     assert [str(verdict.claim)[:5] for verdict in verdicts(found)] == [f"S3.{i}:" for i in range(1, 6)]
 
 
-def test_a_training_that_is_told_to_stop_keeps_a_checkpoint(tmp_path: Path, heeding_interrupts: None) -> None:
-    stop, steps = Event(), Queue[int]()
-    stop.set()
-    with pytest.raises(KeyboardInterrupt):
-        train_one(replace(TINY, steps=500), "lm", 0, tmp_path, steps, stop)
-    assert steps.empty()
-    assert list((tmp_path / "lm-0").glob("checkpoint*"))
+def test_all_objectives_read_the_sentences_that_have_a_translation(tmp_path: Path) -> None:
+    (tmp_path / "text.tsv").write_text(SAMPLE.read_text(encoding="utf-8") + "A sentence alone.\n", encoding="utf-8")
+    trials = trainings(replace(TINY, corpus=str(tmp_path / "text.tsv"))).trials.values()
+    checksums = {text_task_of(**trial["task"]).text.checksum for trial in trials}
+    assert checksums == {text_task_of(str(SAMPLE), "mt", TINY.vocab, TINY.longest).text.checksum}
 
 
 def test_what_cannot_be_trained_or_kept_is_refused_before_the_text_is_read(tmp_path: Path) -> None:
     unread = replace(TINY, corpus="nowhere.tsv")
     with pytest.raises(InputError, match="norms are placed pre or post; not 'middle'"):
-        train_all(replace(unread, norm_place="middle"), tmp_path / "out", workers=1)
+        train_all(replace(unread, norm_place="middle"), tmp_path / "out", processes=1)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file: choose a folder"):
-        train_all(unread, tmp_path / "file", workers=1)
+        train_all(unread, tmp_path / "file", processes=1)
     (tmp_path / "old" / "lm-0").mkdir(parents=True)
     begun = {"settings": {"steps": 20, "evaluate_every": 20}, "architecture": {"layers": 4}, "task": {}}
     (tmp_path / "old" / "lm-0" / "run.json").write_text(json.dumps(begun))
@@ -68,7 +65,7 @@ def test_what_cannot_be_trained_or_kept_is_refused_before_the_text_is_read(tmp_p
         r"old holds runs with other settings \(steps 20, now 3, layers 4, now 2\): choose another folder \(--out\)"
     )
     with pytest.raises(InputError, match=message):
-        train_all(unread, tmp_path / "old", workers=1)
+        train_all(unread, tmp_path / "old", processes=1)
 
 
 def test_a_text_that_is_too_short_says_how_much_is_needed_before_a_folder_is_made(tmp_path: Path) -> None:
@@ -76,7 +73,7 @@ def test_a_text_that_is_too_short_says_how_much_is_needed_before_a_folder_is_mad
     (tmp_path / "small.tsv").write_text("".join(lines[:30]), encoding="utf-8")
     message = r"small\.tsv has \d+ sentences of at most 24 tokens, too few .*: about [\d,]+ are needed"
     with pytest.raises(InputError, match=message):
-        train_all(replace(TINY, corpus=str(tmp_path / "small.tsv")), tmp_path / "out", workers=1)
+        train_all(replace(TINY, corpus=str(tmp_path / "small.tsv")), tmp_path / "out", processes=1)
     assert not (tmp_path / "out").exists()
 
 

@@ -32,7 +32,7 @@ def stages(built: Approximation, seed: int = 0) -> dict[str, Panel]:
     x = np.repeat(np.random.default_rng(seed).random((1, grid.d, grid.n)), POINTS, axis=0)
     x[:, 0, 0] = t
     exact = built.function(x)
-    values = {stage: apply(x) for stage, apply in built.stages.items()}
+    values = {stage: apply(x) for stage, apply in vars(built.stages).items()}
     corners = built.proof.parts["quantise"].run((x + grid.shift).transpose(0, 2, 1), grid.weights)
     errors = {
         "error_constant": values["constant"] - exact,

@@ -19,23 +19,22 @@ from glassformer.documents.evolution.results import Training
 from glassformer.documents.evolution.training import EvolutionScale, train_all
 from glassformer.documents.evolution.verdicts import CLAIMED, verdicts
 from glassformer.documents.verdict import Measured, Verdict
-from glassformer.progress import NamedProgress
 from glassformer.training.cluster import cores
 from glassformer.training.fetching import place_of
+from glassformer.training.sweep import OnRows
 
 SCALE: Final = EvolutionScale()
 
 
-def prepare(progress: NamedProgress) -> dict[str, Training]:
+def prepare(on_rows: OnRows | None = None) -> dict[str, Training]:
     """Train what is not trained yet."""
-    return train_all(SCALE, models(), cores(), progress)
+    return train_all(SCALE, models(), cores(), on_rows)
 
 
 @cache
 def found() -> dict[str, Verdict]:
     """The verdict on each claim."""
-    learned = prepare(lambda what, count, of: None)
-    return dict(zip(CLAIMED, verdicts(measure(SCALE, models(), learned)), strict=True))
+    return dict(zip(CLAIMED, verdicts(measure(SCALE, models(), prepare())), strict=True))
 
 
 def models() -> Path:

@@ -1,20 +1,14 @@
 """How meaning moves through the layers (S3.1 – S3.5): one architecture, three objectives, two seeds, one text.
 
-A language model, a masked one and a translator are trained on the same sentences, several at once; each goes on from
-its checkpoint if it was stopped. `measuring` then looks inside, layer by layer.
+A language model, a masked one and a translator are trained on the same sentences, as the trials of a sweep; each goes
+on from its checkpoint if it was stopped. `measuring` then looks inside, layer by layer.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-import signal
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from queue import Queue
-from threading import Event
 from typing import Any, Final
 
 import numpy as np
@@ -24,9 +18,10 @@ from glassformer.documents.evolution.results import Training
 from glassformer.errors import InputError
 from glassformer.instruments.similarity import ENOUGH
 from glassformer.nn import files
-from glassformer.progress import NamedProgress
-from glassformer.training import Architecture, Settings, cluster, corpora, train
-from glassformer.training.objectives import END, HELD_OUT, OBJECTIVES, SPECIAL, Text, TextTask, text_of, tokeniser_of
+from glassformer.training import Architecture
+from glassformer.training.objectives import END, HELD_OUT, OBJECTIVES, SPECIAL, Text, TextTask
+from glassformer.training.sweep import OnRows, Sweep, results_of
+from glassformer.training.trial import text_task_of
 
 
 @dataclass(frozen=True)
@@ -60,86 +55,49 @@ OFTEN: Final = 3
 """Times as often as vectors are wanted of it, a token is to come: a model may not be asked for all of them."""
 VECTORS_OF_A_CLUSTER: Final = 1.5
 """With fewer, clusters show chance alone."""
-STEPS_AT_ONCE: Final = 10
-"""Steps after which a training shows how far it is, and looks whether it is to stop."""
 
 
-@lru_cache(maxsize=1)
 def text_for(scale: EvolutionScale) -> Text:
-    """The text; the same for the same scale."""
-    corpus = corpora.load(scale.corpus, parallel=True)
-    return text_of(corpus, tokeniser_of(corpus, scale.vocab), scale.longest)
+    """The text: the sentences that have a translation, for all objectives."""
+    return text_task_of(scale.corpus, "mt", scale.vocab, scale.longest).text
+
+
+def trainings(scale: EvolutionScale) -> Sweep:
+    """The training of each objective and seed, by the name of its folder; translators, which take longest, first."""
+    task = {"text": scale.corpus, "parallel": True, "vocab": scale.vocab, "longest": scale.longest}
+    training = {key: getattr(scale, key) for key in ("steps", "batch", "learning_rate")}
+    training |= {"warmup": min(scale.warmup, scale.steps // 4), "evaluate_every": scale.steps, "evaluation_words": 1024}
+    return Sweep(
+        {
+            f"{objective}-{seed}": {
+                "task": task | {"objective": objective},
+                "model": architecture_of(scale),
+                "training": training | {"seed": seed},
+            }
+            for objective in reversed(OBJECTIVES)
+            for seed in range(scale.seeds)
+        }
+    )
+
+
+def architecture_of(scale: EvolutionScale) -> dict[str, Any]:
+    """The architecture of all models."""
+    return {key: getattr(scale, key) for key in ("layers", "width", "heads", "norm_place")}
 
 
 def train_all(
-    scale: EvolutionScale, folder: Path, workers: int, progress: NamedProgress = lambda what, count, of: None
+    scale: EvolutionScale, folder: Path, processes: int, on_rows: OnRows | None = None
 ) -> dict[str, Training]:
-    """All trainings by name, as many at once as there are workers; translators, which take longest, first."""
+    """All trainings by name; what is kept in the folder is not trained again."""
     check(scale, folder)
-    wanted = [(objective, seed) for objective in reversed(OBJECTIVES) for seed in range(scale.seeds)]
-    processes, done = cluster.processes(), 0
-    learned: dict[str, Training] = {}
-    with processes.Manager() as manager, ProcessPoolExecutor(workers, processes) as pool:
-        steps, stop = manager.Queue(), manager.Event()
-        try:
-            coming, running = iter(wanted), dict[Future[Training], str]()
-            while len(learned) < len(wanted):
-                # a pool begins what it was given even when it is to end: so it is given no more than it runs
-                for objective, seed in itertools.islice(coming, workers - len(running)):
-                    run = pool.submit(train_one, scale, objective, seed, folder, steps, stop)
-                    running[run] = f"{objective}-{seed}"
-                for run in wait(running, timeout=1, return_when=FIRST_COMPLETED).done:
-                    learned[running.pop(run)] = run.result()
-                while not steps.empty():
-                    done += steps.get()
-                progress("training", done, scale.steps * len(wanted))
-        finally:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-    return {f"{objective}-{seed}": learned[f"{objective}-{seed}"] for objective, seed in wanted}
-
-
-def train_one(
-    scale: EvolutionScale,
-    objective: str,
-    seed: int,
-    folder: Path,
-    steps: Queue[int] | None = None,
-    stop: Event | None = None,
-) -> Training:
-    """One training, resumed if it was begun; it stops with a checkpoint on `stop`, or if its parent process is gone."""
-    settings = Settings(
-        steps=scale.steps,
-        batch=scale.batch,
-        learning_rate=scale.learning_rate,
-        warmup=min(scale.warmup, scale.steps // 4),
-        seed=seed,
-        evaluate_every=scale.steps,
-        evaluation_words=1024,
-    )
-    task, shown = TextTask(text_for(scale), objective), 0
-
-    def progress(step: int, loss: float, accuracy: float | None) -> None:
-        nonlocal shown
-        if steps is not None and stop is not None and (step >= shown + STEPS_AT_ONCE or step == scale.steps):
-            if cluster.abandoned() or stop.is_set():
-                signal.raise_signal(signal.SIGINT)  # which training heeds with a checkpoint, if it heeds it at all
-                if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-                    raise KeyboardInterrupt
-                return
-            steps.put(step - shown)
-            shown = step
-
-    run = folder / f"{objective}-{seed}"
-    trained = train(task, architecture_of(scale), settings, run, resume=True, progress=progress)
-    if steps is not None:
-        steps.put(scale.steps - shown)
-    return Training(trained.score.accuracy, guess(task), trained.tokens_per_second)
-
-
-def architecture_of(scale: EvolutionScale) -> Architecture:
-    """That of all models."""
-    return Architecture(layers=scale.layers, width=scale.width, heads=scale.heads, norm_place=scale.norm_place)
+    sweep = trainings(scale)
+    # another text under the same name has another store, so that its runs are begun, and refuse those that are there
+    store = folder / f"runs-{text_for(scale).checksum[:8]}.sqlite"
+    results = results_of({"all": sweep}, store, processes, on_rows, folder)["all"]
+    return {
+        name: Training(result["accuracy"], guess(text_task_of(**trial["task"])), result["tokens_per_second"])
+        for (name, trial), result in zip(sweep.trials.items(), results, strict=True)
+    }
 
 
 def guess(task: TextTask) -> float:
@@ -156,7 +114,7 @@ def guess(task: TextTask) -> float:
 
 def check(scale: EvolutionScale, folder: Path) -> None:
     """Refuse what could not be trained, kept or measured."""
-    architecture_of(scale)
+    Architecture(**architecture_of(scale))
     if folder.exists() and not folder.is_dir():
         raise InputError("documents.folder_is_a_file", folder=folder)
     for run in sorted(folder.glob("*/run.json")):

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from glassformer.documents.lineage.results import Translating
-from glassformer.errors import InputError
+from glassformer.errors import InputError, optional
 from glassformer.nn import files
 from glassformer.nn.files import Model
 from glassformer.training.objectives import END, START, TextTask
@@ -54,7 +54,7 @@ class TranslationScale:
 
 def check(scale: TranslationScale) -> None:
     """Refuse a text that could not be translated, or scored, before anything is trained."""
-    imported()
+    optional("sacrebleu", "lineage.no_sacrebleu")
     task = task_of(scale.task)
     assert isinstance(task, TextTask)
     for least, most in scale.groups:
@@ -123,13 +123,5 @@ def likeliest(model: Model, sources: Int[Tensor, "row place"], longest: int) -> 
 
 def corpus_bleu(translations: Sequence[str], right: Sequence[str]) -> float:
     """BLEU as sacrebleu defines it (Post 2018)."""
-    return float(imported().corpus_bleu(list(translations), [list(right)]).score)
-
-
-def imported() -> Any:
-    """The library, which is an extra."""
-    try:
-        import sacrebleu
-    except ImportError:
-        raise InputError("lineage.no_sacrebleu") from None
-    return sacrebleu
+    sacrebleu = optional("sacrebleu", "lineage.no_sacrebleu")
+    return float(sacrebleu.corpus_bleu(list(translations), [list(right)]).score)

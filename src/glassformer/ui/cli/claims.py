@@ -11,6 +11,7 @@ import typer
 from glassformer.atomic import write_atomically
 from glassformer.errors import InputError
 from glassformer.messages import LANGUAGES, Message
+from glassformer.ui.cli.lineage import trials_bar
 from glassformer.ui.cli.terminal import AsJson, app, label, note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def measure(chosen: Sequence[Claim], kept: Kept | None) -> list[Outcome]:
         id = "cli.outcomes_kept" if known else "cli.no_outcome_kept"
         note(id, known=known, outcomes=len(chosen), place=kept.path)
     for prepare in {claim.prepare for claim in missing if claim.prepare}:
-        with progress_bar("cli.training") as advance:
-            prepare(lambda what, count, of: advance(count, of))
+        with trials_bar("cli.training") as watch:
+            prepare(watch)
     outcomes: list[Outcome] = []
     with progress_bar("cli.measuring") as advance:
         for outcome in run(chosen, kept):

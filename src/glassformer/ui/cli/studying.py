@@ -11,7 +11,7 @@ from rich import box
 from glassformer.atomic import write_atomically
 from glassformer.messages import Message, verbatim
 from glassformer.ui.cli.learning import live_table
-from glassformer.ui.cli.lineage import print_verdicts
+from glassformer.ui.cli.lineage import print_verdicts, trials_bar
 from glassformer.ui.cli.terminal import AsJson, Spec, app, note, print_json, print_table, progress_bar
 
 
@@ -42,8 +42,8 @@ def evolve(
 
     scale = replace(QUICK if quick else EvolutionScale(), corpus=corpus, norm_place=norm)
     scale = scale if steps is None else replace(scale, steps=steps)
-    with progress_bar("cli.training") as advance:
-        learned = train_all(scale, folder, cores(), lambda what, count, of: advance(count, of))
+    with trials_bar("cli.training") as watch:
+        learned = train_all(scale, folder, cores(), watch)
     with progress_bar("cli.measuring") as advance:
 
         def show(what: str, count: int, of: int) -> None:

@@ -36,7 +36,7 @@ class Panel:
     """The titles of lines, where these are not their names."""
 
 
-def draw_charts(panels: Sequence[Panel], title: Text, up: Text, low: float = 0.0, high: float = 1.0) -> str:
+def draw_charts(panels: Sequence[Panel], title: Text, up: Text, high: float = 1.0) -> str:
     """All panels, with one legend if they have the same lines, and one below each otherwise."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     titles = {name: str(panel.names.get(name, name)) for panel in panels for name in panel.lines}
@@ -50,7 +50,7 @@ def draw_charts(panels: Sequence[Panel], title: Text, up: Text, low: float = 0.0
         left, top = LEFT + column * (WIDTH + GAP), TOP + row * row_height
         own = names if shared else list(panel.lines)
         upward = "" if column and shared else str(up)
-        marks += _panel(panel, (left, top), own, upward, *(panel.between or (low, high)))
+        marks += _panel(panel, (left, top), own, upward, *(panel.between or (0.0, high)))
         if not shared:
             marks += _legend([titles[name] for name in own], left, top + HEIGHT + BOTTOM + 14, 1)
     height = TOP + ((len(panels) - 1) // in_a_row + 1) * row_height
@@ -74,8 +74,8 @@ def _legend_width(titles: Sequence[str]) -> float:
     return max(LEGEND_WIDTH, *(svg.width_of(title, 12) + 50 for title in titles))
 
 
-def _line(number: int, points: Iterable[tuple[float, float]], width: float = 2) -> str:
-    return svg.line(points, COLOURS[number % len(COLOURS)], width, DASHES[number % len(DASHES)])
+def _line(number: int, points: Iterable[tuple[float, float]]) -> str:
+    return svg.line(points, COLOURS[number % len(COLOURS)], 2, DASHES[number % len(DASHES)])
 
 
 def _panel(

@@ -25,7 +25,6 @@ def draw_heatmap(
     rows: Sequence[str],
     columns: Sequence[str],
     title: str,
-    across: str = "",
     full: float = 0.0,
 ) -> str:
     """Values with the names of rows and columns; None is a dash.
@@ -40,7 +39,7 @@ def draw_heatmap(
     rise = longest / math.sqrt(2) if written and longest >= LETTER * LONG else 0.0
     wide = max(CELL, 0.0 if rise else longest + 6) if written else 10.0
     left, top = 24 + LETTER * max(map(len, rows), default=1), 78.0 + rise
-    marks = [svg.text(20, 28, title, svg.TITLE, bold=True), svg.text(left, 50, across, 12, colour=svg.GREY)]
+    marks = [svg.text(20, 28, title, svg.TITLE, bold=True)]
     for j, name in enumerate(columns):
         if written:
             x, y = left + (j + 0.5) * wide, top - 8

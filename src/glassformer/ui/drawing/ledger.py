@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+from string import Template
 from typing import Final, NamedTuple
 
 from glassformer.messages import Message
@@ -32,44 +34,7 @@ COLUMNS: Final = (
     Message("documents.ledger_measured"),
     Message("documents.ledger_holds"),
 )
-STYLE: Final = f"""
-:root {{ color-scheme: light dark; --ink: {svg.INK}; --faint: #5a5f66; --paper: {svg.PAPER}; --line: #d5dbe1; }}
-@media (prefers-color-scheme: dark) {{
-  :root {{ --ink: #e6e8ea; --faint: #a3a9b0; --paper: #15181b; --line: #363c43; }}
-}}
-* {{ box-sizing: border-box; }}
-body {{ margin: 0 auto; padding: 2rem 1.5rem 4rem; max-width: 76rem; background: var(--paper); color: var(--ink);
-  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }}
-h1 {{ margin: 0; font-size: 1.8rem; line-height: 1.2; }}
-h2 {{ margin: 3rem 0 .25rem; font-size: 1.2rem; line-height: 1.3; }}
-p {{ margin: .5rem 0; }}
-a {{ color: inherit; }}
-.count {{ font-size: 1.2rem; }}
-.faint {{ color: var(--faint); }}
-table {{ width: 100%; margin-top: .75rem; border-collapse: collapse; table-layout: fixed; }}
-th, td {{ padding: .6rem 1rem .6rem 0; text-align: left; vertical-align: top; border-top: 1px solid var(--line); }}
-thead th {{ border: 0; padding-block: .25rem; font-weight: normal; color: var(--faint); }}
-th:nth-child(1) {{ width: 4.5rem; }}
-th:nth-child(4) {{ width: 10.5rem; }}
-th:last-child, td:last-child {{ padding-right: 0; }}
-tr:target {{ outline: 2px solid currentColor; outline-offset: 2px; }}
-.yes, .no {{ display: inline-block; padding: 0 .6rem; border-radius: 1rem; white-space: nowrap; }}
-.yes {{ background: {svg.BLUE}; color: #fff; }}
-.no {{ background: {svg.ORANGE}; color: #000; font-weight: bold; }}
-@media (max-width: 45rem) {{
-  body {{ padding: 1.25rem 1rem 3rem; }}
-  thead {{ position: absolute; clip-path: inset(50%); }}
-  table, tbody {{ display: block; }}
-  tbody tr {{ display: grid; grid-template-columns: 1fr auto; gap: .4rem 1rem; padding: .9rem 0;
-    border-top: 1px solid var(--line); }}
-  tbody th, tbody td {{ padding: 0; border: 0; width: auto; }}
-  td:nth-child(2), td:nth-child(3) {{ grid-column: 1 / -1; }}
-  td:nth-child(2) {{ grid-row: 2; }}
-  td:nth-child(3) {{ grid-row: 3; }}
-  td[data-name]::before {{ content: attr(data-name); display: block; font-size: .85rem; color: var(--faint); }}
-}}
-@media print {{ tr {{ break-inside: avoid; }} .yes, .no {{ print-color-adjust: exact; }} }}
-"""
+PAGE: Final = Template(Path(__file__).with_suffix(".html").read_text("utf-8"))
 
 
 def draw_ledger(
@@ -96,11 +61,15 @@ class _Ledger:
         for row in rows:
             documents.setdefault(row.document, []).append(row)
         sections = [self.section(name, titles.get(name, ""), of_it) for name, of_it in documents.items()]
-        return (
-            f'<!doctype html>\n<html lang="{self.language}">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{self.say(TITLE)}: {self.count(rows)}</title>\n<style>{STYLE}</style>\n</head>\n"
-            f"<body>\n{self.head(rows, note)}{''.join(sections)}</body>\n</html>\n"
+        return PAGE.substitute(
+            language=self.language,
+            title=f"{self.say(TITLE)}: {self.count(rows)}",
+            head=self.head(rows, note),
+            sections="".join(sections),
+            ink=svg.INK,
+            paper=svg.PAPER,
+            blue=svg.BLUE,
+            orange=svg.ORANGE,
         )
 
     def head(self, rows: Sequence[LedgerRow], note: Message | None) -> str:

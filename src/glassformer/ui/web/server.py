@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from string import Template
 from typing import Any, Final
 
 from glassformer.automata.zoo import SPECIMENS
@@ -44,12 +45,7 @@ HEADERS: Final = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-PAGE: Final = f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Glassformer</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/views/style.css">
-<script type="module" src="/views/live.js"></script></head>
-<body class="glassformer-root">{noscript()}</body></html>
-"""
+PAGE: Final = Template(Path(__file__).with_name("live.html").read_text("utf-8")).substitute(noscript=noscript())
 
 
 def application(folder: Path, workers: Workers) -> Starlette:

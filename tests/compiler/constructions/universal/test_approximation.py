@@ -26,7 +26,7 @@ from glassformer.compiler.constructions.universal import (
 from glassformer.compiler.constructions.universal.functions import checked
 from glassformer.compiler.constructions.universal.grid import Grid
 from glassformer.compiler.constructions.universal.layers import Layers, attended, relus, soften
-from glassformer.compiler.constructions.universal.proof import RAMP, blocks_needed, contexts, prove, selective_shifts
+from glassformer.compiler.constructions.universal.proof import RAMP, blocks_needed, contexts, nothing, prove
 from glassformer.errors import InputError
 from glassformer.nn.files import load_transformer
 
@@ -123,7 +123,8 @@ def test_too_many_blocks_for_single_objects_are_refused() -> None:
 def test_softened_functions_equal_the_jumping_ones_off_their_ramps(seed: int, from_the_middle: bool) -> None:
     rng = np.random.default_rng(seed)
     grid = Grid(1, 2, 4, positions=True)
-    layer = prove(contexts(grid), rng.random((16, 1, 2))).parts["quantise"][:1]
+    layers = prove(contexts(grid), rng.random((16, 1, 2))).parts["quantise"]
+    layer = Layers(**{name: values[:1] for name, values in vars(layers).items()})
     knots = np.sort(rng.integers(-8, 9, 2)) / 4 + np.array([0, 0.25])
     slopes, intercepts = rng.integers(-3, 4, 3).astype(float), rng.integers(-3, 4, 3).astype(float)
     quiet = 1 if from_the_middle else 0
@@ -376,10 +377,7 @@ def test_on_a_ramp_nothing_leaves_the_box_of_the_values_and_the_tail_bounds_what
 
 
 def test_a_mapping_that_is_not_contextual_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def useless(grid: Grid) -> Layers:
-        return selective_shifts(grid)[:0]
-
-    monkeypatch.setattr("glassformer.compiler.constructions.universal.proof.selective_shifts", useless)
+    monkeypatch.setattr("glassformer.compiler.constructions.universal.proof.selective_shifts", nothing)
     certificate = approximate("sort", 1, 2, 1 / 4, samples=10).certificate
     assert not certificate.contextual
     assert not certificate.holds

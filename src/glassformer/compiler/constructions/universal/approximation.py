@@ -212,10 +212,6 @@ class Stages:
     modified: Function
     ordinary: Function
 
-    def items(self) -> list[tuple[str, Function]]:
-        """All three by name."""
-        return [("constant", self.constant), ("modified", self.modified), ("ordinary", self.ordinary)]
-
 
 @dataclass(frozen=True)
 class ApproximationCertificate:

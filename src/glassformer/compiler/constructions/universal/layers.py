@@ -54,9 +54,6 @@ class Layers:
     def __len__(self) -> int:
         return len(self.bias)
 
-    def __getitem__(self, which: slice) -> Layers:
-        return Layers(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
-
     @property
     def attends(self) -> Bool[np.ndarray, " block"]:
         """Which blocks have something to attend to."""
