@@ -1,7 +1,7 @@
 """What studies write, small: made by their own classes, so that what the page reads is what they write."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,14 @@ def evolution() -> dict[str, Any]:
         changes={name: [{"1": 0.3, "2": 0.2}] * 2 for name in NAMES},
         most=4.0,
     )
-    return replace(found, claims=[verdict.written() for verdict in verdicts(found)]).to_json()
+    return asdict(replace(found, claims=[verdict.written() for verdict in verdicts(found)]))
 
 
 def superposition() -> dict[str, Any]:
     dots = [Dots(1.0, [0.1, 0.2]), Dots(10.0, [0.5] * 8), Dots(100.0, [])]
     phases = [["alone", "shared"], ["left_out", "shared"]]
     dictionaries = [Dictionaries("top 2", 0.9, 1.8, 0.99, 1.0)]
-    return Superposition(0.9, dots, plateaus(dots), [10.0, 0.1], [1.0, 100.0], phases, dictionaries).to_json()
+    return asdict(Superposition(0.9, dots, plateaus(dots), [10.0, 0.1], [1.0, 100.0], phases, dictionaries))
 
 
 def lineage() -> dict[str, Any]:
@@ -47,7 +47,7 @@ def lineage() -> dict[str, Any]:
     family = Family(rows, {name: [right, right / 2] for name, right in members.items()})
     skips = Skips({kind: {2: 0.9, 16: 0.5} for kind in KINDS}, {kind: [1e-3, 0.1] for kind in KINDS})
     translating = Translating({"additive": {8: 20.0, 16: 15.0}}, [])
-    return Lineage.of(family, skips, translating, of_family(family), quick=True).to_json()
+    return asdict(Lineage.of(family, skips, translating, of_family(family), quick=True))
 
 
 STUDIED = {"evolution": evolution, "superposition": superposition, "lineage": lineage}

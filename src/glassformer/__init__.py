@@ -4,7 +4,7 @@
     built = glassformer.compile("regex:(ab)*", length=100)
     glassformer.verify(built).wrong        # 0
     built.run("abab")                      # states and outputs after every letter
-    glassformer.load("folder").model       # whatever was built, trained, exported, or brought in
+    glassformer.load("folder").model       # whatever was built, trained, or saved for transformers
 
 Each part is imported when it is first used, so that machines alone are quick to load.
 """

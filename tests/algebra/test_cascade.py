@@ -100,6 +100,10 @@ def test_words_start_from_one_state_or_each_from_its_own() -> None:
             assert (way(words[0, 0], start) == way(words, start)[0, 0]).all()
 
 
+def test_a_spec_names_its_machine() -> None:
+    assert decompose("resettable(3)").height == decompose(machine("resettable(3)")).height
+
+
 def test_words_may_be_empty_and_batches_of_any_shape() -> None:
     cascade = decompose(zoo.abab())
     for shape in ((0,), (3, 0), (0, 4), (2, 3, 5)):

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -220,7 +221,9 @@ def spoiled(folders: dict[str, Path], place: Path) -> dict[str, tuple[Callable[[
     os.truncate(place / "cut" / "model.safetensors", 100)
     config = json.loads(place.joinpath("other", "config.json").read_text())
     place.joinpath("other", "config.json").write_text(json.dumps(config | {"hidden_size": 3}))
-    export(folders["built"], "onnx", place / "onnx") if _has_onnx() else place.joinpath("onnx").mkdir()
+    export(folders["built"], "transformer-lens", place / "lens")
+    place.joinpath("onnx").mkdir()
+    place.joinpath("onnx", "model.onnx").write_text("")
     return {
         "nowhere": (lambda: load(place / "nowhere"), "there is no folder"),
         "file": (lambda: load(place / "file"), "is a file, not a folder"),
@@ -231,23 +234,27 @@ def spoiled(folders: dict[str, Path], place: Path) -> dict[str, tuple[Callable[[
         "runs": (lambda: load(place / "runs"), "holds the runs 'a', 'b': name one of them"),
         "lstm": (lambda: load(place / "lstm"), "holds an LSTM, and a Transformer is needed here"),
         "empty": (lambda: load(place / "empty"), "holds no config.json"),
-        "onnx": (lambda: load(place / "onnx"), "holds no config.json"),
+        "onnx": (lambda: load(place / "onnx"), "an export for ONNX: open the folder that it was made from"),
+        "lens": (lambda: load(place / "lens"), "an export for TransformerLens: open the folder that it was made from"),
         "code": (lambda: load(place / "code"), "brings its own code"),
         "bare": (lambda: load(place / "bare").tokens("a"), "holds no tokeniser"),
         "cut": (lambda: load(place / "cut"), "is not what `glassformer export --to hf` wrote"),
         "other": (lambda: load(place / "other"), "is not what `glassformer export --to hf` wrote"),
-        "module": (lambda: load(nn.Linear(1, 1)), "not known here"),
+        "module": (lambda: load(nn.Linear(1, 1)), "not Linear"),
+        "headless": (
+            lambda: load(gpt2().transformer),
+            r"GPT2Model has no language-model head.*open.*GPT2LMHeadModel or",
+        ),
+        "classes": (
+            lambda: load(transformers.GPT2ForSequenceClassification(gpt2().config)),
+            "GPT2ForSequenceClassification has no language-model head",
+        ),
+        "nothing": (lambda: load(""), "a model is a folder, .*; not ''"),
+        "long": (lambda: load("a" * 5000), "cannot be a folder: File name too long"),
+        "object": (lambda: export(compile("parity", 4), "hf", place / "x"), "a folder, not .* Built; `built.save"),  # type: ignore[arg-type]
         "number": (lambda: load(5), "not int"),  # type: ignore[arg-type]
         "export": (lambda: export(folders["mt"], "hf", place / "x"), "holds a Translator, and a Transformer is needed"),
     }
-
-
-def _has_onnx() -> bool:
-    try:
-        import onnxscript  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 @pytest.mark.usefixtures("types_unchecked")
@@ -261,5 +268,61 @@ def test_another_name_is_looked_up_on_the_hub(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match=r"no folder nobody/nothing.* looked up on the hub, which needs a network"):
         load("nobody/nothing")
-    with pytest.raises(InputError, match="there is no folder nothing"):
+    with pytest.raises(
+        InputError, match=r"there is no folder nothing: .* looks names of the form owner/name up on the hub"
+    ):
         load("nothing")
+
+
+def test_a_hub_that_does_not_answer_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def head(address: str, timeout: float) -> None:
+        asked.append(address)
+        raise ConnectionError
+
+    def from_pretrained(local_files_only: bool, **_: Any) -> None:
+        asked.append(local_files_only)
+        raise OSError
+
+    monkeypatch.setattr("huggingface_hub.get_session", lambda: SimpleNamespace(head=head))
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", from_pretrained)
+    with pytest.raises(InputError, match="there is no folder nobody/nothing"):
+        load("nobody/nothing")
+    assert asked == ["https://huggingface.co", True]
+
+
+def test_a_folder_beside_others_is_no_name_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("glassformer.opening.loading._of_the_hub", lambda name: pytest.fail(name))
+    tmp_path.joinpath("runs").mkdir()
+    with pytest.raises(InputError, match="there is no folder runs/typo"):
+        load("runs/typo")
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    compile("parity", 4).save("~/model")
+    assert (tmp_path / "model").is_dir()
+    assert load("~/model").tokens("1").tolist() == [[2, 1]]
+    assert glassformer.Built.load("~/model").run("1")[0] == ["odd"]
+
+
+def test_what_was_not_built_is_named_with_what_opens_it(folders: dict[str, Path], tmp_path: Path) -> None:
+    glassformer.approximate("sort", 1, 2, 0.5, samples=10).save(tmp_path / "approximation")
+    for place, words in {
+        folders["hf"]: "a model for transformers",
+        folders["gpt2"]: "a model for transformers",
+        folders["run"]: "a run of training",
+        folders["model of a run"]: r"without certificate\.json: it was not built by `compile`; `glassformer measure`",
+        tmp_path / "approximation": r"made by `approximate`.*`glassformer\.load\(folder\)\.model` opens it",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            glassformer.Built.load(place)
+
+
+@pytest.mark.usefixtures("types_unchecked")
+def test_verify_says_what_it_takes(folders: dict[str, Path]) -> None:
+    for given in ("abab", load(folders["built"])):
+        with pytest.raises(InputError, match=r"verify compares a Built.*Built\.load\(folder\)` opens"):
+            glassformer.verify(given)  # type: ignore[arg-type]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.automata import Machine, machine, zoo
+from glassformer.automata import Machine, any_machine, machine, zoo
 from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
-from glassformer.training import FlipFlopLanguage, StateTracking
+from glassformer.training import FlipFlopLanguage, StateTracking, train
 from glassformer.training.batch import IGNORE_INDEX
 from glassformer.training.tasks import Task, task_from_json, task_to_json
 
@@ -135,6 +135,13 @@ def test_tasks_that_make_no_sense_are_refused(make: object, message: str) -> Non
     assert callable(make)
     with pytest.raises(InputError, match=message):
         make()
+
+
+@pytest.mark.parametrize("question", ["first", "top"])
+def test_characters_of_names_are_not_asked_for_where_names_are_those_of_classes(question: str) -> None:
+    task = StateTracking(any_machine("brackets(2)"), 5, predict=question)  # as earlier versions kept it
+    with pytest.raises(InputError, match=f"infinitely many states.*'{question}' cannot be asked"):
+        train(task)
 
 
 def test_the_same_task_on_longer_words_and_with_other_letters() -> None:

@@ -31,6 +31,7 @@ from glassformer.algebra.groups import MOST_ELEMENTS, Group
 from glassformer.algebra.holonomy import Component, Holonomy, holonomy, merged
 from glassformer.algebra.limits import Watch
 from glassformer.automata import Semiautomaton, finite
+from glassformer.automata import machine as machine_of
 from glassformer.automata.semiautomaton import Word
 from glassformer.representation import HTMLRepresentation
 
@@ -249,9 +250,13 @@ def _by_doubling(group: Group, elements: Over) -> Over:
 # -- building ----------------------------------------------------------------------------------------------
 
 
-def decompose(machine: Semiautomaton, merge: bool = True, watch: Watch | None = None) -> Cascade:
-    """The cascade of a machine, as low as is known; by holonomy alone, with every level, if `merge` is False."""
-    plain = tabulated(holonomy(finite(machine), watch), watch)
+def decompose(machine: Semiautomaton | str, merge: bool = True, watch: Watch | None = None) -> Cascade:
+    """The cascade of a machine (or the one that a spec names), as low as is known.
+
+    It is made by holonomy alone, with every level, if `merge` is False.
+    """
+    machine = machine_of(machine) if isinstance(machine, str) else finite(machine)
+    plain = tabulated(holonomy(machine, watch), watch)
     return lowest(plain, watch) if merge else plain
 
 

@@ -46,7 +46,7 @@ def any_machine(spec: str | os.PathLike[str]) -> AnyMachine:
     spec = spec.strip()
     if power := re.fullmatch(r"C2\^(\d{1,9})", spec):
         return parities(int(power[1]))
-    if Path(spec).suffix.lower() in formats.SUFFIXES:
+    if Path(spec).suffix.lower() in (*formats.SUFFIXES, ".hoa"):
         return formats.read_any(Path(spec))
     return _zoo_call(spec)
 

@@ -103,12 +103,17 @@ class Built(HTMLRepresentation):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write config.json, model.safetensors, certificate.json and machine.json, all or nothing."""
         certificate, machine = files.to_json(self.certificate.to_json()), formats.dumps(self.machine, "json")
-        files.save(Path(folder), self.model, {"certificate.json": certificate, "machine.json": machine})
+        files.save(
+            Path(os.path.expanduser(folder)), self.model, {"certificate.json": certificate, "machine.json": machine}
+        )
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], trust_changes: bool = False) -> Built:
         """Read what `save` wrote; what was changed since is refused, or if that is trusted a warning."""
-        model, documents = files.load_transformer(Path(folder))
+        folder = Path(os.path.expanduser(folder))
+        model, documents = files.load_transformer(folder)
+        if "approximation.json" in documents:
+            raise InputError("compiler.an_approximation", folder=str(folder))
         for name in ("certificate.json", "machine.json"):
             if name not in documents:
                 raise InputError("compiler.not_built", folder=str(folder), name=name)

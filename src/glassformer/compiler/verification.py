@@ -7,7 +7,7 @@ is. Otherwise random words and adversarial ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Integer
@@ -34,10 +34,6 @@ class Report:
     exhaustive: bool
     first_mistake: Message | None
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return vars(self) | {"first_mistake": self.first_mistake and str(self.first_mistake)}
-
 
 def verify(
     built: Built,
@@ -51,6 +47,8 @@ def verify(
     `words` is how many, if there are too many to try all, and `seed` that of the random ones. Models that were changed
     since they were built are compared, too.
     """
+    if not isinstance(built, Built):
+        raise InputError("compiler.not_a_built", kind=type(built).__name__)
     length = built.certificate.exact_length if length is None else length
     length, words = whole_number(length, "compiler.words_length", least=1), whole_number(words, "compiler.words", 1)
     seed = whole_number(seed, "compiler.seed", least=0)

@@ -67,10 +67,6 @@ class Outcome:
     measured: str
     holds: bool
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return dict(self.__dict__)
-
 
 LONG: Final = frozenset({"S0.14", "S0.15", "S0.17"})
 """Trainings of more than half a minute each: 112 of the 243 seconds that all without text take of one core."""
@@ -125,7 +121,7 @@ class Kept:
 
     def add(self, claim: Claim, outcome: Outcome) -> None:
         """Keep one more; it is on the disk when this returns."""
-        self.rows[claim.id] = outcome.to_json() | {"experiment": claim.experiment}
+        self.rows[claim.id] = vars(outcome) | {"experiment": claim.experiment}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

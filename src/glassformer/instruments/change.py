@@ -7,9 +7,9 @@ how far, by 1 − cosine, the vectors of other tokens move when one is replaced 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import torch
@@ -35,10 +35,6 @@ class Change:
     distance: float | None
     """1 − PWCCA, or None if there are too few vectors."""
     samples: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self) | {"group": str(self.group)}
 
 
 ALL: Final = (Message("instruments.all_tokens"),)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,10 +30,6 @@ class Judgement:
     shortcut: bool
     growth: float
     why: Message
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self) | {"why": str(self.why)}
 
 
 def judge(family: Sequence[Member]) -> Judgement:

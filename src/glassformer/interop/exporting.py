@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,6 +36,8 @@ Contents = dict[str, bytes]
 
 def export(folder: str | Path, target: str, out: str | Path, patterns: bool = False) -> None:
     """Write the model in a folder as another library's, with what is known of it beside."""
+    if not isinstance(folder, str | os.PathLike):
+        raise InputError("interop.folder_needed", kind=type(folder).__name__)
     folder, out = Path(folder), Path(out)
     if target not in TARGETS:
         raise InputError("interop.target", targets=TARGETS, target=target)

@@ -25,12 +25,12 @@ LONGEST: Final = 512
 OURS: Final = "glassformer"
 """The kind of model that `export` writes; its modelling file is not needed here."""
 WITH_LOGITS: Final = {
-    "gpt2": "AutoModelForCausalLM",
-    "llama": "AutoModelForCausalLM",
-    "gpt_neox": "AutoModelForCausalLM",
-    "bert": "AutoModelForMaskedLM",
+    "gpt2": "GPT2LMHeadModel",
+    "llama": "LlamaForCausalLM",
+    "gpt_neox": "GPTNeoXForCausalLM",
+    "bert": "BertForMaskedLM",
 }
-"""The kinds of models that can become the one Transformer, and what opens them with what makes their logits."""
+"""The kinds of models that can become the one Transformer, and the class of each that makes logits."""
 
 
 def is_model(folder: Path) -> bool:
@@ -46,7 +46,7 @@ def settings(source: Path | str) -> dict[str, Any]:
     """The config of a model, as plain values."""
     if isinstance(source, Path):
         return dict(files.read_json(source / "config.json"))
-    return dict(imported().AutoConfig.from_pretrained(source, trust_remote_code=False).to_dict())
+    return dict(imported().AutoConfig.from_pretrained(**_given(source)).to_dict())
 
 
 def text_model(source: Path | str, of_ours: Callable[[], Transformer]) -> TextModel:
@@ -143,9 +143,20 @@ def opened(source: Path | str, with_logits: bool = False) -> Any:
 
 
 def _given(source: Path | str) -> dict[str, Any]:
-    """What keeps the library from executing anything, and for a folder from looking elsewhere."""
-    is_here = isinstance(source, Path)
+    """What keeps the library from executing anything, and from looking elsewhere for a folder, or without a network."""
+    is_here = isinstance(source, Path) or not _hub_answers()
     return {"pretrained_model_name_or_path": str(source), "local_files_only": is_here, "trust_remote_code": False}
+
+
+def _hub_answers() -> bool:
+    """Whether the hub can be reached; the library itself would try five times, and say so each time."""
+    import huggingface_hub
+
+    try:
+        huggingface_hub.get_session().head(huggingface_hub.constants.ENDPOINT, timeout=5)
+    except Exception:  # of whichever client the library has
+        return False
+    return True
 
 
 def known(kind: str | None) -> str:

@@ -52,7 +52,10 @@ def of_transformers(model: Any) -> Transformer:
     if kind == huggingface.OURS:
         return _made(*glassformer(model.config, given))
     family = FAMILIES[huggingface.known(kind)]
-    return _made(*family(model.config, given | {UNEMBEDDING: model.get_output_embeddings().weight.detach()}))
+    if (head := model.get_output_embeddings()) is None:
+        classes = list(huggingface.WITH_LOGITS.values())
+        raise InputError("interop.no_language_model_head", kind=type(model).__name__, classes=classes)
+    return _made(*family(model.config, given | {UNEMBEDDING: head.weight.detach()}))
 
 
 def _made(config: Config, weights: Weights, whole: bool = False) -> Transformer:

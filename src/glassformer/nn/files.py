@@ -31,6 +31,8 @@ from glassformer.nn.transformer import Transformer
 from glassformer.nn.translator import Translator, TranslatorConfig
 
 FORMAT: Final = "glassformer model, version 1"
+OTHER_FOLDERS: Final = {"run.json": "a_run", "transformer_lens.json": "for_transformer_lens", "model.onnx": "for_onnx"}
+"""Folders that hold no model of this format, by a file of each, and what is said of them."""
 LARGEST_DOCUMENT: Final = 16 * 2**20  # bytes of a JSON file
 
 Model: TypeAlias = Transformer | LSTM | Translator | EncoderDecoder
@@ -45,7 +47,7 @@ KINDS: Final[dict[str, tuple[type[Config | LSTMConfig | TranslatorConfig | Encod
 
 def save(folder: Path, model: Model, documents: Mapping[str, str] | None = None) -> None:
     """Write the model (and texts by file name) into a folder, replacing a model that is there already."""
-    _check_name(folder)
+    check_name(folder)
     _check_replaceable(folder)
     parts = {"model.safetensors": safetensors.torch.save(_tensors(model))}
     parts |= {name: text.encode() for name, text in (documents or {}).items()}
@@ -66,7 +68,7 @@ def load_transformer(folder: Path) -> tuple[Transformer, dict[str, str]]:
 
 def load(folder: Path) -> tuple[Model, dict[str, str]]:
     """The model in a folder, and the texts of the documents beside it, by file name."""
-    _check_name(folder)
+    check_name(folder)
     recover(folder)
     header, parts = _read(folder)
     if header.get("kind", "transformer") not in KINDS:
@@ -119,8 +121,11 @@ def _header(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError("folder.a_file" if folder.is_file() else "folder.no_folder", folder=folder)
     if not (folder / "config.json").exists():
-        raise InputError("folder.no_config", folder=folder)
+        kinds = (kind for name, kind in OTHER_FOLDERS.items() if (folder / name).exists())
+        raise InputError(f"folder.{next(kinds, 'no_config')}", folder=folder)
     header = read_json(folder / "config.json")
+    if isinstance(header, dict) and "model_type" in header:
+        raise InputError("folder.for_transformers", folder=folder)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InputError("folder.format", folder=folder, format=FORMAT)
     checksums = header.get("sha256")
@@ -132,7 +137,7 @@ def _header(folder: Path) -> dict[str, Any]:
     return header
 
 
-def _check_name(folder: Path) -> None:
+def check_name(folder: Path) -> None:
     """Some names cannot be those of a folder; the system says why."""
     try:
         folder.exists()

@@ -16,6 +16,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
+from glassformer.atomic import recover
 from glassformer.automata import AnyMachine, formats
 from glassformer.compiler.built import Built
 from glassformer.errors import InputError
@@ -44,8 +45,8 @@ def load(source: str | os.PathLike[str] | Built | nn.Module | Opened) -> Opened:
     """Open a model, whoever made it: the model, the names of its tokens and answers, and how a word becomes tokens.
 
     A folder: what `compile`, `train` (the run, or the model in it) or `export` (to hf or gpt2) wrote, or what
-    transformers saved. An object: a built model, a Transformer, a translator, or one of transformers. Any other text
-    of the form `owner/name` is looked up on the hub.
+    transformers saved. An object: a built model, a Transformer, a translator, or one of transformers. A name on the
+    hub, `owner/name`, unless there is a folder `owner` here.
     """
     if isinstance(source, Opened):
         return source
@@ -55,11 +56,17 @@ def load(source: str | os.PathLike[str] | Built | nn.Module | Opened) -> Opened:
         return _of_object(source)
     if not isinstance(source, str | os.PathLike):
         raise InputError("opening.not_a_model", kind=type(source).__name__)
-    folder = Path(source)
+    if not os.fspath(source):
+        raise InputError("opening.not_a_model", kind="''")
+    folder = Path(os.path.expanduser(source))
+    files.check_name(folder)
+    recover(folder)
+    if not folder.exists():
+        if isinstance(source, str) and re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", source) and not folder.parent.exists():
+            return _of_the_hub(source)
+        raise InputError("opening.no_folder", folder=folder)
     if folder.is_dir() and huggingface.is_model(folder):
         return _of_an_export_or_transformers(folder)
-    if isinstance(source, str) and re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", source) and not folder.exists():
-        return _of_the_hub(source)
     place = model_of(folder)
     model, documents = files.load(place)
     encoder_of(model, str(place))  # what is no Transformer is refused at once
@@ -197,6 +204,8 @@ def _of_huggingface(open_model: Callable[[], Transformer], source: Path | str) -
 
 def _of_object(given: Any) -> Opened:
     """A model that is there already; its tokens have no names but their numbers."""
+    if not isinstance(given, files.Model) and not hasattr(given, "config"):
+        raise InputError("opening.not_a_model", kind=type(given).__name__)
     model = given if isinstance(given, files.Model) else weights.of_transformers(given)
     config = encoder_of(model, type(given).__name__).config
     vocabulary = Vocabulary.of_names(map(str, range(config.vocab)))

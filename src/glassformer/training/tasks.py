@@ -78,6 +78,11 @@ class StateTracking:
         if len(self.machine.states) > 1 and len(self.answers) == 1:
             raise InputError("tasks.one_answer", question=self.predict)
 
+    def check_names(self) -> None:
+        """Infinitely many states are named by classes, whose characters say nothing of a state."""
+        if self.predict in ("first", "top") and isinstance(self.machine, InfiniteMachine):
+            raise InputError("tasks.no_names", question=self.predict, machine=str(self.machine))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the tokens: the letters and the start; with a scratchpad the states too."""
@@ -217,7 +222,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
     if isinstance(task, TextTask):
         return {"reading": task.to_json()}
     if isinstance(task, Transduction):
-        return {"transduction": task.to_json()}
+        return {"transduction": asdict(task)}
     machine = json.loads(formats.dumps(task.machine, "json"))
     rest = {name: getattr(task, name) for name in ("length", "predict", "letters", "reveal", "scratchpad")}
     return {"machine": machine, **rest, "letters": list(task.letters) if task.letters else None}

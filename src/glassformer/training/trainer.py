@@ -159,6 +159,8 @@ def train(
     other letters, on which the model is evaluated by name; room for them is made from the beginning. An interrupt is
     heeded after the step that it falls into, with a checkpoint; a second one at once, without.
     """
+    if isinstance(task, StateTracking):
+        task.check_names()
     run = _Run(task, architecture or Architecture(), settings or Settings(), tests or {}, progress)
     before = torch.get_num_threads()
     with ExitStack() as held:

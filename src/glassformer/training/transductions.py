@@ -9,9 +9,9 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import torch
@@ -195,7 +195,3 @@ class Transduction:
         targets[:, begun.shape[1] - 1 :] = answer
         asked = torch.from_numpy(targets)
         return Batch(torch.from_numpy(tokens), asked, asked)
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)

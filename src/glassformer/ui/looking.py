@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import torch
@@ -55,7 +56,7 @@ def machine_seen(machine: Machine, spec: str) -> Seen:
         "delta": machine.delta.tolist(),
         "start": int(machine.start),
         "outputs": [output if isinstance(output, bool) else str(output) for output in machine.outputs],
-        "layout": None if drawn is None else drawn.to_json(),
+        "layout": None if drawn is None else asdict(drawn),
     }
 
 
@@ -102,7 +103,7 @@ def built_seen(built: Built) -> Seen:
 def approximation_seen(built: Approximation) -> Seen:
     """What was built for a function, how near it is, and its stages along a line, each with its lines in order."""
     return {
-        **built.certificate.to_json(),
+        **asdict(built.certificate),
         "cells": built.grid.cells,
         "parts": [
             {"name": part_title(part).in_all_languages(), "blocks": len(layers)}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from glassformer.automata import Label, Machine, formats
+from glassformer.automata import Label, Machine, any_machine, formats
 from glassformer.automata.formats import dumps, loads, read, write
 from glassformer.errors import InputError
 from machine_files import ENDS_IN_A, EVEN
@@ -137,6 +137,11 @@ def test_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
             write(EVEN, tmp_path / name)
     with pytest.raises(InputError, match="the formats are 'json', 'dot', 'att'"):
         loads("", "xml")
+
+
+def test_a_format_that_is_gone_is_named_with_what_still_reads_it() -> None:
+    with pytest.raises(InputError, match=r"m\.hoa: HOA is not read any more; save it as \.json with glassformer 0\.1"):
+        any_machine("m.hoa")
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:

@@ -19,3 +19,7 @@ def test_the_recurrent_network_follows_any_machine_for_any_length(data: st.DataO
 def test_it_has_one_unit_for_each_transition_and_one_for_the_start(made: object) -> None:
     network = recurrent_network(made)  # type: ignore[arg-type]
     assert network.rnn.hidden_size == made.delta.size + 1  # type: ignore[attr-defined]
+
+
+def test_a_spec_names_its_machine() -> None:
+    assert recurrent_network("parity").rnn.hidden_size == 5

@@ -393,7 +393,7 @@ def test_a_function_is_approximated(shell: Shell) -> None:
         "model.safetensors",
         "approximation.json",
     }
-    assert "built by `compile`" in shell("verify", "sorter", code=2)[1]
+    assert "made by `approximate`" in shell("verify", "sorter", code=2)[1]
 
 
 @pytest.mark.parametrize(

@@ -159,5 +159,8 @@ def test_python_answers_what_is_set_in_the_widget(tmp_path: Path) -> None:
     assert (widget.message, len(widget.built["run"]["tokens"])) == (None, 3)
     with pytest.raises(InputError, match="not trained on this machine"):
         explore("regex:(ab)*", trained=tmp_path / "run")
+    glassformer.compile(parity, 4).save(tmp_path / "built")
+    with pytest.raises(InputError, match="is no model that was trained; `glassformer train"):
+        explore("parity", trained=tmp_path / "built")
     with pytest.raises(InputError, match="speaks en and ko"):
         explore("parity", language="fr")

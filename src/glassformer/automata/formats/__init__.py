@@ -31,6 +31,8 @@ def read(path: str | os.PathLike[str]) -> Machine:
 def read_any(path: str | os.PathLike[str]) -> AnyMachine:
     """The machine in a file."""
     path = Path(path)
+    if path.suffix.lower() == ".hoa":
+        raise InputError("formats.hoa", path=str(path))
     kind = _kind(path)
     data = _bytes(path)
     try:

@@ -11,12 +11,13 @@ import torch
 import torch.nn.functional as F
 
 from glassformer.automata import Machine, finite
+from glassformer.automata import machine as machine_of
 from glassformer.nn.recurrent import Recurrent
 
 
-def recurrent_network(machine: Machine) -> Recurrent:
-    """The network whose hidden units are the transitions of the machine."""
-    machine = finite(machine)
+def recurrent_network(machine: Machine | str) -> Recurrent:
+    """The network whose hidden units are the transitions of the machine, or of the one that a spec names."""
+    machine = machine_of(machine) if isinstance(machine, str) else finite(machine)
     letters, states = len(machine.symbols), len(machine.states)
     leads_to = torch.tensor(
         [*machine.delta.ravel(), machine.start]

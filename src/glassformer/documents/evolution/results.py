@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Final, TypeAlias
 
@@ -87,10 +87,6 @@ class Evolution:
         init=False, default_factory=lambda: {name: title.to_json() for name, title in titles().items()}
     )
     """The titles of figures and lines, by id."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def means(curves: list[ByLayer]) -> list[float]:

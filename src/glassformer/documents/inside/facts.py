@@ -9,8 +9,8 @@ kept, and those of the same subject. Two *planted* models, which are built, hold
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
@@ -61,10 +61,6 @@ class FactStudy:
     attribution: dict[str, float]
     memory: float
     """The part of facts whose answer is what the ten units of the last MLP that add most promote most."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def study(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Final
 
@@ -86,10 +86,6 @@ class Superposition:
         init=False, default_factory=lambda: {name: title.to_json() for name, title in titles().items()}
     )
     """The titles of figures, geometries and phases, by id."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def plateaus(dots: Sequence[Dots]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from glassformer.documents.verdict import Verdict, Written
@@ -149,10 +149,6 @@ class Lineage:
         """Its parts together."""
         written = [verdict.written() for verdict in verdicts]
         return cls(family.rows, skips, translating, written, family.by_distance, quick)
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def _written(titles: Mapping[str, Mapping[str, Message]]) -> dict[str, dict[str, Any]]:

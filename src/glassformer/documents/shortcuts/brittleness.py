@@ -34,10 +34,6 @@ class Brittleness:
     by_letter: dict[str, dict[float, float]]
     by_length: dict[str, dict[int, float]]
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return dict(self.__dict__)
-
     def draw(self) -> str:
         """Both as lines."""
         made = machine(self.spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +55,7 @@ def approximate(
     else:
         planned = plan_with(name, d, n, side("1/4" if delta is None else delta), positions, p, most_blocks)
     if only_plan:
-        return print_json(planned.to_json()) if as_json else print_plan(name, planned)
+        return print_json(planned) if as_json else print_plan(name, planned)
     if plot is not None and not plot.resolve().parent.is_dir():
         why = Message("cli.no_folder", folder=str(plot.resolve().parent))
         raise InputError("common.cannot_write", path=str(plot), why=why)
@@ -71,7 +72,7 @@ def approximate(
     if folder is not None:
         built.save(folder)
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
     else:
         print_approximation(name, built, samples)
     if not found.holds:
@@ -81,7 +82,7 @@ def approximate(
 
 def print_plan(name: str, planned: ApproximationPlan) -> None:
     """What it would take, as a table."""
-    values = planned.to_json().items()
+    values = asdict(planned).items()
     facts = ((verbatim(key), f"{value:,}" if type(value) is int else value) for key, value in values)
     print_facts(Message("cli.planned", name=name), facts)
 

@@ -63,7 +63,7 @@ def claims(
         write_atomically(html, page_of(outcomes, language).encode())
         note("common.wrote", place=html)
     if as_json:
-        print_json([outcome.to_json() for outcome in outcomes])
+        print_json(outcomes)
     else:
         print_outcomes(outcomes)
     if not all(outcome.holds for outcome in outcomes):
@@ -130,7 +130,7 @@ def page_of(outcomes: Sequence[Outcome], language: str) -> str:
     remark = Message("documents.ledger_version", version=version("glassformer"))
     if left:
         remark = Message("documents.ledger_left_out", version=version("glassformer"), left=left)
-    rows = [LedgerRow(**outcome.to_json()) for outcome in outcomes]
+    rows = [LedgerRow(**vars(outcome)) for outcome in outcomes]
     return draw_ledger(rows, DOCUMENTS, remark, language)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from glassformer.documents.verdict import yes_or_no
-from glassformer.ui.cli.terminal import AsJson, app, note, print_json, print_table, say
+from glassformer.ui.cli.terminal import AsJson, app, note, print_json, print_result, say
 
 corpus = typer.Typer(no_args_is_help=True, help="Real text to learn from and to measure on.")
 app.add_typer(corpus, name="corpus")
@@ -37,14 +37,10 @@ def list_corpora(as_json: AsJson = False) -> None:
 
     found = {name: fetching.here(name) for name in fetching.SOURCES}
     counts = {name: about["sentences"] if about else None for name, about in found.items()}
-    if as_json:
-        return print_json(
-            {
-                name: {"about": str(source.about), "here": counts[name] is not None, "sentences": counts[name]}
-                for name, source in fetching.SOURCES.items()
-            }
-        )
+    listed = {
+        name: {"about": source.about, "here": counts[name] is not None, "sentences": counts[name]}
+        for name, source in fetching.SOURCES.items()
+    }
     here = {name: (yes_or_no(n is not None), "" if n is None else f"{n:,}") for name, n in counts.items()}
     rows = ((name, source.about, *here[name]) for name, source in fetching.SOURCES.items())
-    print_table(("name", "what", "here", "sentences"), rows)
-    return None
+    print_result(listed, as_json, ("name", "what", "here", "sentences"), rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -68,7 +67,7 @@ def step(
     opened = glassformer.load(folder)
     tokens = opened.tokens(word)
     step = follow(opened.model, tokens, opened.names, opened.outputs, layer, position, temperature)
-    print_json(asdict(step)) if as_json else print_step(step)
+    print_json(step) if as_json else print_step(step)
 
 
 def print_step(step: Step) -> None:
@@ -171,7 +170,7 @@ def ablate(
     if picture:
         draw(picture, *as_grid(layers), Message("measure.ablation_map", kind=kind))
     if as_json:
-        return print_json({"kind": kind, "layers": [asdict(layer) for layer in layers]})
+        return print_json({"kind": kind, "layers": layers})
     table = table_of("layer", "part", "answers_that_change")
     for layer in layers:
         for head, changed in enumerate(layer.heads):

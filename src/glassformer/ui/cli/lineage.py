@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +72,7 @@ def lineage(
             read = translating.translating(translation, folder, cores(), watch)
     concluded = [*verdicts.of_family(family), *verdicts.of_skips(stacked)]
     concluded += verdicts.of_translating(read) if read else []
-    found = Lineage.of(family, stacked, read, concluded, quick).to_json()
+    found = asdict(Lineage.of(family, stacked, read, concluded, quick))
     drawn = figures.draw_family(family) | {"skips": figures.draw_skips(stacked), "dates": dates}
     drawn["reverse"] = aligned.draw_reverse(scale, folder)
     drawn |= {"bleu": figures.draw_translating(read)} if read else {}

@@ -26,6 +26,7 @@ from glassformer.ui.cli.terminal import (
     out,
     print_facts,
     print_json,
+    print_result,
     print_table,
     progress_bar,
     table_of,
@@ -48,11 +49,9 @@ def zoo(
         {"name": name, "parameters": signature(name), "states": number_of_states(make()), "about": make.__doc__ or ""}
         for name, make in CALLS.items()
     ]
-    if as_json:
-        return print_json(rows)
     named = ((f"{row['name']}{row['parameters']}", row["states"] or "∞", row["about"]) for row in rows)
-    print_table(("machine", "states", "what_it_computes"), named, title=Message("cli.the_zoo"))
-    return None
+    columns = ("machine", "states", "what_it_computes")
+    return print_result(rows, as_json, columns, named, title=Message("cli.the_zoo"))
 
 
 def number_of_states(shown: AnyMachine) -> int | None:

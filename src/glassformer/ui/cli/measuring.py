@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 
 import glassformer
 from glassformer.messages import Message, verbatim
-from glassformer.ui.cli.terminal import AsJson, app, label, note, print_json, print_table, progress_bar, say
+from glassformer.ui.cli.terminal import AsJson, app, label, note, print_result, progress_bar, say
 
 if TYPE_CHECKING:
     from glassformer.instruments.heads import HeadScore
@@ -47,11 +46,8 @@ def heads(
     opened = glassformer.load(folder)
     tokens = opened.rows(words, length, seed, text).tokens
     scores = score_heads(opened.model, tokens)
-    if as_json:
-        layers = range(len(opened.model.config.blocks))
-        return print_json(
-            {"layers": [{"heads": [score.to_json() for score in scores if score.layer == i]} for i in layers]}
-        )
+    layers = range(len(opened.model.config.blocks))
+    found = {"layers": [{"heads": [score.to_json() for score in scores if score.layer == i]} for i in layers]}
     rows = (
         (
             score.layer,
@@ -63,9 +59,9 @@ def heads(
         )
         for score in scores
     )
-    print_table(("layer", "head", "operation", "how_clearly", "matters", "next_best"), rows)
-    note("measure.seen_on", words=len(tokens), tokens=tokens.shape[1])
-    return None
+    print_result(found, as_json, ("layer", "head", "operation", "how_clearly", "matters", "next_best"), rows)
+    if not as_json:
+        note("measure.seen_on", words=len(tokens), tokens=tokens.shape[1])
 
 
 def operation_of(score: HeadScore, names: Sequence[str]) -> Message:
@@ -88,11 +84,11 @@ def shortcut(
 
     family = family_of(folders, words, seed)
     judged = judge(family)
-    if as_json:
-        return print_json({"layers": [asdict(member) for member in family], **judged.to_json()})
     members = sorted(family, key=lambda member: member.length)
-    print_table(("length", "layers", "wrong"), ((f"{m.length:,}", f"{m.depth:,}", f"{m.wrong:,}") for m in members))
-    return say("measure.shortcut" if judged.shortcut else "measure.no_shortcut", why=judged.why)
+    rows = ((f"{m.length:,}", f"{m.depth:,}", f"{m.wrong:,}") for m in members)
+    print_result({"layers": family, **vars(judged)}, as_json, ("length", "layers", "wrong"), rows)
+    if not as_json:
+        say("measure.shortcut" if judged.shortcut else "measure.no_shortcut", why=judged.why)
 
 
 @measure.command()
@@ -125,12 +121,11 @@ def dictionary(
     measured = assess(trained, vectors, opened.is_built)
     if out_folder is not None:
         save_dictionary(trained, out_folder, {"model_name": str(folder), "hook_name": hook})
-    if as_json:
-        layer = int(hook.split(".")[1]) if hook.startswith("blocks.") else None
-        return print_json({"hook": hook, "layers": [{"layer": layer, **measured}]})
+    layer = int(hook.split(".")[1]) if hook.startswith("blocks.") else None
+    found = {"hook": hook, "layers": [{"layer": layer, **measured}]}
     rows = ((label(name), f"{n:,}" if isinstance(n, int) else f"{n:.3f}") for name, n in measured.items())
-    print_table(("measured", verbatim("")), rows)
-    note("measure.of_vectors", count=len(vectors), hook=hook)
-    if out_folder:
-        note("common.wrote", place=out_folder)
-    return None
+    print_result(found, as_json, ("measured", verbatim("")), rows)
+    if not as_json:
+        note("measure.of_vectors", count=len(vectors), hook=hook)
+        if out_folder:
+            note("common.wrote", place=out_folder)

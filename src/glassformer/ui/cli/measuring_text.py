@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ import typer
 import glassformer
 from glassformer.messages import Message
 from glassformer.ui.cli.measuring import measure
-from glassformer.ui.cli.terminal import Advance, AsJson, note, print_json, print_table, progress_bar
+from glassformer.ui.cli.terminal import Advance, AsJson, note, print_result, progress_bar
 
 Folder = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model's folder, or that of a training run, or Hugging Face's.")
@@ -51,17 +51,16 @@ def information(
     with reading(model.name) as advance:
         sample = sampled(model, text, sentences, tokens, each, advance)
     found = information_by_layer(sample, clusters, seed)
-    if as_json:
-        layers = [{"layer": layer, **asdict(value)} for layer, value in found.items()]
-        return print_json({"tokens": sample.tokens, "layers": layers})
+    layers = [{"layer": layer, **vars(value)} for layer, value in found.items()]
     bits = {name: (b.bits, b.error, b.plug_in, b.null, b.held_out, b.most) for name, b in found.items()}
     rows = ((name, *(f"{number:z.2f}" for number in numbers)) for name, numbers in bits.items())
-    print_table(("layer", "bits", "plus_minus", "as_counted", "shuffled", "held_out", "most"), rows)
-    most = max(value.clusters for value in found.values())
-    id = "measure.all_tokens" if sample.tokens < tokens else "measure.tokens"
-    of = Message(id, tokens=sample.tokens, each=each) if sample.tokens < tokens else Message(id, tokens=sample.tokens)
-    note("measure.clustered", of=of, vectors=len(sample.labels), clusters=most)
-    return None
+    columns = ("layer", "bits", "plus_minus", "as_counted", "shuffled", "held_out", "most")
+    print_result({"tokens": sample.tokens, "layers": layers}, as_json, columns, rows)
+    if not as_json:
+        most = max(value.clusters for value in found.values())
+        all_tokens = Message("measure.all_tokens", tokens=sample.tokens, each=each)
+        of = all_tokens if sample.tokens < tokens else Message("measure.tokens", tokens=sample.tokens)
+        note("measure.clustered", of=of, vectors=len(sample.labels), clusters=most)
 
 
 @measure.command()
@@ -82,12 +81,9 @@ def recovery(
     with reading(model.name) as advance:
         sample = sampled(model, text, sentences, tokens, each, advance)
     found = probe_layers(sample, seed)
-    if as_json:
-        return print_json({"layers": [asdict(each) for each in found]})
-    shares = (asdict(layer).values() for layer in found)
-    rows = ((name, *(f"{share:.3f}" for share in each)) for name, *each in shares)
-    print_table(("layer", "token_nearest", "probe", "control", "place_nearest", "probe", "control"), rows)
-    return None
+    rows = ((name, *(f"{share:.3f}" for share in each)) for name, *each in map(astuple, found))
+    columns = ("layer", "token_nearest", "probe", "control", "place_nearest", "probe", "control")
+    print_result({"layers": found}, as_json, columns, rows)
 
 
 def whole_path(text: str) -> str:
@@ -111,13 +107,11 @@ def similarity(
     with reading(folder.name) as advance:
         moments = accumulated(work, engine, advance)
     found = similarities(moments)
-    if as_json:
-        layers = [{"layer": name, **measured, "samples": moments[name].count} for name, measured in found.items()]
-        return print_json({"layers": layers})
+    layers = [{"layer": name, **measured, "samples": moments[name].count} for name, measured in found.items()]
     counts = {name: f"{moments[name].count:,}" for name in found}
     rows = ((name, *(f"{value:.3f}" for value in each.values()), counts[name]) for name, each in found.items())
-    print_table(("layer", "pwcca", "both_ways", "svcca", "cca", "cka", "vectors"), rows)
-    return None
+    columns = ("layer", "pwcca", "both_ways", "svcca", "cca", "cka", "vectors")
+    print_result({"layers": layers}, as_json, columns, rows)
 
 
 @measure.command()
@@ -138,13 +132,10 @@ def change(
         names, group_of = grouped(model, by, text, sentences, advance)
         work = partial(moments_of_change, folder.resolve(), whole_path(text), sentences, len(names), group_of)
         found = changes(model.layers.names, names, accumulated(work, engine, advance))
-    if as_json:
-        return print_json({"layers": [each.to_json() for each in found]})
     few = Message("measure.too_few")
     distances = (few if each.distance is None else f"{each.distance:z.3f}" for each in found)
     rows = ((c.before, c.after, c.group, d, f"{c.samples:,}") for c, d in zip(found, distances, strict=True))
-    print_table(("from", "to", "tokens", "distance", "vectors"), rows)
-    return None
+    print_result({"layers": found}, as_json, ("from", "to", "tokens", "distance", "vectors"), rows)
 
 
 @measure.command()
@@ -167,9 +158,7 @@ def influence(
     with reading(model.name) as advance:
         batches = model.batches(sentences_of(text, sentences, advance))
         found = measured(model.layers, batches, model.ordinary, seed)
-    if as_json:
-        return print_json({"layers": [asdict(each) for each in found]})
     moved = {each.layer: (each.replaced, each.dropped, each.near, each.after) for each in found}
     rows = ((layer, *(f"{each:z.4f}" for each in numbers)) for layer, numbers in moved.items())
-    print_table(("layer", "replaced", "dropped", "replaced_neighbours", "replaced_behind"), rows)
-    return None
+    columns = ("layer", "replaced", "dropped", "replaced_neighbours", "replaced_behind")
+    print_result({"layers": found}, as_json, columns, rows)

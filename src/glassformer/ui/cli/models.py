@@ -21,6 +21,7 @@ from glassformer.ui.cli.terminal import (
     out,
     print_facts,
     print_json,
+    print_result,
     print_table,
     progress_bar,
     say,
@@ -86,7 +87,7 @@ def verify(
     with progress_bar("cli.verifying") as advance:
         report = check(built, words, length, seed, advance)
     if as_json:
-        print_json(report.to_json())
+        print_json(report)
     else:
         counts = {"words": report.words, "positions": report.positions, "wrong": report.wrong}
         say("cli.verified_all" if report.exhaustive else "cli.verified", **counts, length=report.longest)
@@ -112,14 +113,12 @@ def run(
     """Run a built model on one word: the state, and its label, after every letter."""
     built = open_model(folder)
     states, outputs = built.run(word)
-    if as_json:
-        return print_json({"states": states, "outputs": outputs})
     first, letters = built.machine.start, built.machine.split(word)
     rows = zip(letters, states, outputs, strict=True)
     shown = [[str(i), *(visible(str(part)) for part in row)] for i, row in enumerate(rows, start=1)]
     start = [label("start"), "", visible(built.machine.states[first]), visible(str(built.machine.outputs[first]))]
-    print_table(("position", "letter", "state", "output"), [start, *shown])
-    return None
+    found = {"states": states, "outputs": outputs}
+    print_result(found, as_json, ("position", "letter", "state", "output"), [start, *shown])
 
 
 @app.command()

@@ -31,7 +31,7 @@ def evolve(
     Two seeds of each. Trainings are kept: the same command goes on where it was stopped. Only what is measured, some
     minutes, is measured again.
     """
-    from dataclasses import replace
+    from dataclasses import asdict, replace
 
     from glassformer.documents.evolution.figure import draw
     from glassformer.documents.evolution.measuring import measure
@@ -51,7 +51,7 @@ def evolve(
 
         found = measure(scale, folder, learned, show)
     concluded = verdicts(found)
-    everything = replace(found, quick=quick, claims=[verdict.written() for verdict in concluded]).to_json()
+    everything = asdict(replace(found, quick=quick, claims=[verdict.written() for verdict in concluded]))
     write_atomically(folder / "evolution.json", to_json(everything).encode())
     write_atomically(folder / "evolution.svg", draw(found).encode())
     if as_json:
@@ -87,7 +87,7 @@ def brittleness(
         found = measure(spec, length, steps, seeds, folder / "runs.sqlite", cores(), watch)
     write_atomically(folder / "brittleness.svg", found.draw().encode())
     if as_json:
-        return print_json(found.to_json())
+        return print_json(found)
     letters = [verbatim(f"p={p:g}") for p in next(iter(found.by_letter.values()))]
     longer = [verbatim(f"T={n}") for n in next(iter(found.by_length.values()))]
     title = Message("cli.brittleness", spec=spec)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Protocol, TypeAlias
 
@@ -125,9 +126,23 @@ def print_facts(title: object, facts: Iterable[tuple[Label, object]]) -> None:
     print_table((), named, title=title, show_header=False, box=box.SIMPLE)
 
 
+def print_result(
+    value: Any, as_json: bool, columns: Sequence[Label], rows: Iterable[Sequence[object]], **style: Any
+) -> None:
+    """What a command found: one JSON value, or a table."""
+    print_json(value) if as_json else print_table(columns, rows, **style)
+
+
 def print_json(value: Any) -> None:
     """One JSON value on standard output."""
-    print(json.dumps(value, ensure_ascii=False))
+    print(json.dumps(value, ensure_ascii=False, default=plain))
+
+
+def plain(value: Any) -> Any:
+    """What JSON does not know: a message as its English sentence, a dataclass as its fields."""
+    return (
+        str(value) if isinstance(value, Message) else {each.name: getattr(value, each.name) for each in fields(value)}
+    )
 
 
 class Advance(Protocol):

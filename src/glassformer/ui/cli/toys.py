@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,12 +55,8 @@ def facts(
     stored = looking.capacity(world, seed=seed) if capacity else []
     write_atomically(folder / "facts.svg", traced_map(found).encode())
     if as_json:
-        return print_json(
-            {
-                **found.to_json(),
-                "capacity": [{**vars(each), "bits_per_parameter": each.bits_per_parameter} for each in stored],
-            }
-        )
+        held = [{**vars(each), "bits_per_parameter": each.bits_per_parameter} for each in stored]
+        return print_json({**vars(found), "capacity": held})
     print_places(found)
     if stored:
         print_capacity(stored, world.bits)
@@ -132,9 +129,9 @@ def superposition(
     names = titles()
     drawn = draw_superposition(dots, found.shares, found.phases, found.importances, found.rarities, names)
     write_atomically(folder / "superposition.svg", drawn.encode())
-    write_atomically(folder / "superposition.json", files.to_json(found.to_json()).encode())
+    write_atomically(folder / "superposition.json", files.to_json(asdict(found)).encode())
     if as_json:
-        return print_json(found.to_json())
+        return print_json(found)
     say("cli.pentagons", share=found.pentagons)
     geometries = ((names[name], f"{part:.2f}") for name, part in found.plateaus.items())
     print_table(("geometry", "largest_share"), geometries)

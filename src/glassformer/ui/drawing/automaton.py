@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
@@ -56,10 +56,6 @@ class Layout:
     arrows: list[Arrow]
     start: tuple[str, str] | None
     """The arrow that leads to the start, if there is one, and its head."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def layout(machine: Semiautomaton) -> Layout | None:

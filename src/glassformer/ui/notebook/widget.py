@@ -15,10 +15,9 @@ from glassformer.compiler.pipeline import compile
 from glassformer.errors import InputError
 from glassformer.messages import LANGUAGES
 from glassformer.nn import files
-from glassformer.opening.loading import load
+from glassformer.opening.loading import TRAINING, load
 from glassformer.opening.opened import Opened
 from glassformer.training import StateTracking
-from glassformer.training.trainer import model_of
 from glassformer.ui.looking import Seen, built_seen, class_seen, machine_seen, refuse_unknown_heads, word_seen
 from glassformer.ui.web.bundle import module, style
 from glassformer.ui.web.jobs import LONGEST_SCORED, scored
@@ -116,10 +115,12 @@ def explore(
 def _trained_on(machine: Machine, folder: Path) -> tuple[Opened, Seen]:
     """The model of a run, which must have learned this machine, and how that went."""
     subject = load(folder)
+    if TRAINING not in subject.documents:
+        raise InputError("page.not_a_run", folder=str(folder))
     task = subject.task
     if not isinstance(task, StateTracking) or not _same(task.machine, machine):
         raise InputError("page.another_machine", folder=str(folder))
-    result = files.read_json(model_of(folder) / "training.json")["result"]
+    result = files.parse_json(subject.documents[TRAINING], f"{folder}/{TRAINING}")["result"]
     about = {"layers": len(subject.model.blocks), "parameters": subject.model.parameter_count(), "length": task.length}
     return subject, about | {key: result[key] for key in ("accuracy", "steps")}
 

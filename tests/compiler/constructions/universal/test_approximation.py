@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,7 @@ def test_a_saved_approximation_is_the_same_to_the_bit(tmp_path: Path) -> None:
     model, documents = load_transformer(tmp_path / "reverse")
     x = np.random.default_rng(0).random((50, 1, 2))
     assert (run(model, x) == built(x)).all()
-    assert json.loads(documents["approximation.json"]) == built.certificate.to_json()
+    assert json.loads(documents["approximation.json"]) == asdict(built.certificate)
 
 
 def test_too_many_blocks_for_single_objects_are_refused() -> None:

@@ -79,10 +79,6 @@ class ApproximationPlan:
     refusal: Message | None
     without_positions: WithoutPositions | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self) | {"refusal": self.refusal and str(self.refusal)}
-
 
 def plan(d: int, n: int, delta: float, positions: bool, most_blocks: int = MOST_BLOCKS) -> ApproximationPlan:
     """How many blocks, parameters and bits it takes."""
@@ -257,10 +253,6 @@ class ApproximationCertificate:
         """Whether everything is as it has to be: the count, the mapping, and the values on the grid."""
         return self.blocks == self.formula_blocks and self.contextual and self.grid_error <= EXACT_ENOUGH
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Approximation:
@@ -289,7 +281,7 @@ class Approximation:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write config.json, model.safetensors and approximation.json (the certificate), all or nothing."""
-        files.save(Path(folder), self.transformer(), {"approximation.json": files.to_json(self.certificate.to_json())})
+        files.save(Path(folder), self.transformer(), {"approximation.json": files.to_json(asdict(self.certificate))})
 
 
 def check_single(blocks: int) -> None:
