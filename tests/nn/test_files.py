@@ -147,7 +147,7 @@ def test_a_document_of_another_model_is_found(saved: Path) -> None:
         (lambda f: (f / "config.json").write_text("{"), r"config.json, line 1, column 2: "),
         (lambda f: (f / "config.json").write_bytes(b"\xff\xfe"), "not JSON text"),
         (lambda f: (f / "config.json").write_text("[1]"), "is not that of a glassformer model"),
-        (lambda f: (f / "config.json").write_text('{"model_type": "gpt2"}'), "is not that of a glassformer model"),
+        (lambda f: (f / "config.json").write_text('{"model_type": "gpt2"}'), "is a model for transformers"),
         (lambda f: edit_config(f, lambda v: v["config"].update(causal=False), careful=False), "changed after"),
         (lambda f: edit_config(f, lambda v: v.update(sha256={})), "lacks the checksums"),
         (lambda f: edit_config(f, lambda v: v["sha256"].update({"../x": "0"})), "outside its folder"),

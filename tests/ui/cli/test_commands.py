@@ -118,10 +118,15 @@ def test_a_changed_model_is_shown_with_a_warning(shell: Shell) -> None:
 
     shell("compile", "parity", "--length", "9", "--out", "m")
     built = Built.load("m")
+    built.save("m2")
     built.model.double()
     built.save("m")
-    for arguments in (("show", "m"), ("run", "m", "1"), ("verify", "m")):
-        assert "its certificate no longer holds" in shell(*arguments)[1]
+    for arguments in (("show", "m"), ("run", "m", "1")):
+        assert "the weights changed after the model was built" in shell(*arguments, code=2)[1]
+        assert "the certificate no longer holds" in shell(*arguments, "--trust-changes")[1]
+    assert "the certificate no longer holds" in shell("verify", "m")[1]
+    assert "Exact for every word" in shell("show", "m2")[0]
+    assert "Exact for every word" not in shell("show", "m", "--trust-changes")[0]
 
 
 def test_classify_tells_the_class_the_cascade_and_the_depths(shell: Shell) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 from rich import box
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from glassformer.compiler.certificate import Certificate
     from glassformer.compiler.description import Description
     from glassformer.operations.stream import Register
+
+TrustChanges: TypeAlias = Annotated[
+    bool, typer.Option("--trust-changes", help="Go on although the model was changed since it was built.")
+]
 
 
 @app.command()
@@ -83,7 +88,7 @@ def verify(
     """Compare a built model with its machine at every position of many words; exit 1 if one is wrong."""
     from glassformer.compiler.verification import verify as check
 
-    built = open_model(folder)
+    built = open_model(folder, trust_changes=True)  # whether it is right is the question
     with progress_bar("cli.verifying") as advance:
         report = check(built, words, length, seed, advance)
     if as_json:
@@ -108,10 +113,11 @@ def run(
             "with a dash.",
         ),
     ],
+    trust_changes: TrustChanges = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a built model on one word: the state, and its label, after every letter."""
-    built = open_model(folder)
+    built = open_model(folder, trust_changes)
     states, outputs = built.run(word)
     first, letters = built.machine.start, built.machine.split(word)
     rows = zip(letters, states, outputs, strict=True)
@@ -122,16 +128,17 @@ def run(
 
 
 @app.command()
-def show(folder: Folder, as_json: AsJson = False) -> None:
+def show(folder: Folder, trust_changes: TrustChanges = False, as_json: AsJson = False) -> None:
     """Say what each layer and head of a built model does, with the registers it reads and writes."""
     from glassformer.compiler.description import describe
 
-    built = open_model(folder)
+    built = open_model(folder, trust_changes)
     certificate, described = built.certificate, describe(built.model, built.certificate)
     if as_json:
         return print_json(described.to_json())
     out.print(str(certificate.theorem))
-    say("cli.exact", letters=certificate.exact_length, dtype=certificate.dtype)
+    if not built.changed:
+        say("cli.exact", letters=certificate.exact_length, dtype=certificate.dtype)
     say("cli.sizes", **{name: getattr(certificate, name) for name in ("layers", "heads", "width", "mlp", "parameters")})
     registers = map(register_row, certificate.registers)
     print_table(("register", "columns", "content"), registers, title=Message("cli.residual_stream"), box=box.SIMPLE)
@@ -161,11 +168,13 @@ def part_rows(certificate: Certificate, described: Description) -> Iterator[tupl
     yield "", label("answer"), certificate.answer, ", ".join(described.answer_reads), ""
 
 
-def open_model(folder: Path) -> Built:
-    """The built model in a folder, with a word of warning if it is no longer as it was built."""
+def open_model(folder: Path, trust_changes: bool) -> Built:
+    """The built model in a folder; one that was changed since is refused, or if that is trusted there is a warning."""
     from glassformer.compiler.built import Built
 
-    built = Built.load(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        built = Built.load(folder, trust_changes)
     if built.changed:
-        note("cli.weights_changed")
+        note("cli.model_changed")
     return built

@@ -21,6 +21,7 @@ from glassformer.compiler.constructions.universal import (
     is_equivariant,
     plan,
     plan_for,
+    plan_with,
     run,
 )
 from glassformer.compiler.constructions.universal.functions import checked
@@ -352,6 +353,11 @@ def test_a_plan_uses_positions_where_they_are_cheaper_and_finer_cells_where_ther
 def test_wrong_arguments_are_named(changed: dict[str, object], message: str) -> None:
     with pytest.raises((InputError, TypeError), match=message):
         approximate("sort", **({"d": 1, "n": 2, "delta": 1 / 4} | changed))  # type: ignore[arg-type]
+
+
+def test_a_grid_of_any_size_is_planned() -> None:
+    assert plan_with("sort", 9, 9, 1 / 1024).refusal is not None
+    assert plan_with("mix", 9, 9, 1 / 1024).refusal is not None
 
 
 def test_a_number_of_blocks_that_nobody_can_read_is_given_by_its_size() -> None:
