@@ -36,14 +36,21 @@ def served(folder: Path) -> Iterator[str]:
 
 def faults(folder: Path, own: str) -> Iterator[str]:
     """What is wrong with the pages, one after the other."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import ConsoleMessage, Request, sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": TELEPHONE, "height": 900})
         seen: list[str] = []
-        page.on("request", lambda request: request.url.startswith((own, "data:")) or seen.append(f"asks {request.url}"))
-        page.on("console", lambda said: said.type in ("error", "warning") and seen.append(f"says {said.text}"))
+
+        def asked(request: Request) -> None:
+            seen.extend([] if request.url.startswith((own, "data:")) else [f"asks {request.url}"])
+
+        def printed(message: ConsoleMessage) -> None:
+            seen.extend([f"says {message.text}"] if message.type in ("error", "warning") else [])
+
+        page.on("request", asked)
+        page.on("console", printed)
         page.on("pageerror", lambda error: seen.append(f"fails: {error}"))
         for path in sorted(folder.rglob("*.html")):
             name = str(path.relative_to(folder))

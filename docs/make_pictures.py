@@ -16,6 +16,7 @@ from glassformer.ui.drawing.heatmap import draw_heatmap
 from glassformer.ui.drawing.svg import BLUE, ORANGE, PALE, PAPER, box, circle, page, text
 
 CELL, GAP, LEFT = 5, 26, 10
+CASCADES = {"gridworld-cascade.svg": "gridworld(4)", "resettable-cascade.svg": "resettable(3)"}
 
 
 def pattern_panel(pattern: np.ndarray, left: float, top: float, title: str, cell: float = CELL) -> list[str]:
@@ -24,7 +25,7 @@ def pattern_panel(pattern: np.ndarray, left: float, top: float, title: str, cell
     seen = [box(left, top + q * cell, (q + 1) * cell, cell, PALE) for q in range(n)]
     cells = [
         box(left + k * cell, top + q * cell, cell, cell, f"{BLUE}{round(255 * pattern[q, k] ** 0.6):02x}")
-        for q, k in np.argwhere(pattern > 0.01)
+        for q, k in np.argwhere(pattern > 0.01).tolist()
     ]
     return [*seen, *cells, text(left + n * cell / 2, top - 10, title, 12, "middle")]
 
@@ -59,11 +60,10 @@ def resettable() -> str:
     word = "++0++++0+00+++"
     trace = built.model.trace(built.tokens(built.machine.encode(word)[None]))
     stream = {name: trace[f"blocks.{layer}.hook_resid_post"][0].numpy() for layer, name in enumerate("ab")}
-    registers = {register["name"]: register for register in built.certificate.registers}
+    registers = {register.name: register for register in built.certificate.registers}
 
     def held(when: str, name: str) -> np.ndarray:
-        register = registers[name]
-        return stream[when][:, register["start"] : register["start"] + register["size"]]
+        return stream[when][:, registers[name].columns]
 
     cell, top, heading = 15, 96, ["", *word]
     side = len(heading) * cell
@@ -116,15 +116,19 @@ def patched() -> str:
     return draw_heatmap(back.tolist(), rows, columns, "Part of the answer restored by hook_resid_pre", full=1.0)
 
 
-if __name__ == "__main__":
-    images = Path(__file__).parent / "images"
-    images.mkdir(exist_ok=True)
-    (images / "abab.svg").write_text(abab())
-    gridworld = decompose(glassformer.machine("gridworld(4)"))
-    (images / "gridworld-cascade.svg").write_text(draw_cascade(gridworld, "gridworld(4)"))
-    counter = decompose(glassformer.machine("resettable(3)"))
-    (images / "resettable-cascade.svg").write_text(draw_cascade(counter, "resettable(3)"))
-    (images / "resettable.svg").write_text(resettable())
-    (images / "patch.svg").write_text(patched())
+def pictures() -> dict[str, str]:
+    """All of them, by file name."""
     sort = glassformer.approximate("sort", 1, 2, 1 / 8)
-    (images / "approximation.svg").write_text(draw_approximation(sort, "sort"))
+    cascades = {name: decompose(glassformer.machine(spec)) for name, spec in CASCADES.items()}
+    return {
+        "abab.svg": abab(),
+        **{name: draw_cascade(cascades[name], spec) for name, spec in CASCADES.items()},
+        "resettable.svg": resettable(),
+        "patch.svg": patched(),
+        "approximation.svg": draw_approximation(sort, "sort"),
+    }
+
+
+if __name__ == "__main__":
+    for name, svg in pictures().items():
+        (Path(__file__).parent / "images" / name).write_text(svg)
