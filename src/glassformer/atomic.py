@@ -97,7 +97,7 @@ def recover(folder: Path) -> None:
 @contextmanager
 def _workplace(target: Path) -> Iterator[Path]:
     """A folder beside the target that is gone afterwards, with all that is still in it."""
-    _clear_abandoned(target)
+    clear_abandoned(target.parent, target.name)
     while True:
         place = target.with_name(f".{target.name[:64]}.{secrets.token_hex(8)}.tmp")
         place.mkdir()
@@ -113,12 +113,12 @@ def _workplace(target: Path) -> Iterator[Path]:
             os.close(lock)
 
 
-def _clear_abandoned(target: Path) -> None:
-    """Remove the workplaces of this target whose owners are gone."""
-    if not target.parent.is_dir():
+def clear_abandoned(folder: Path, name: str = "") -> None:
+    """Remove the workplaces in a folder whose owners are gone: those of a name, or all."""
+    if not folder.is_dir():
         return
-    prefix = f".{target.name[:64]}."
-    for path in target.parent.iterdir():
+    prefix = f".{name[:64]}." if name else "."
+    for path in folder.iterdir():
         if path.name.startswith(prefix) and path.suffix == ".tmp":
             with suppress(OSError):
                 if fcntl is None and time.time() - path.stat().st_mtime < UNLOCKED_FOR:

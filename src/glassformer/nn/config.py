@@ -163,7 +163,7 @@ class Config(PlainConfig):
                 raise InputError("nn.at_least_1", name=name, value=getattr(self, name))
         check_flags(self, "causal", "scaled", "gated", "parallel", "embed_norm", "mlm_head")
         if self.positions in ADDED_POSITIONS and self.context * self.width > LARGEST_TABLE:
-            raise InputError("nn.table_too_large", context=self.context, width=self.width)
+            raise InputError("nn.table_too_large", context=self.context, width=self.width, limit=LARGEST_TABLE)
         check_choices(self)
         if (self.activation == "piecewise") != (self.pieces is not None):
             raise InputError("nn.piecewise")

@@ -12,7 +12,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from glassformer.atomic import write_atomically
+from glassformer.atomic import clear_abandoned, write_atomically
 from glassformer.errors import InputError
 
 LOCK: Final = "lock"
@@ -38,6 +38,7 @@ def owned(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError("common.cannot_write", path=folder / LOCK, why=error.strerror) from None
     try:
+        clear_abandoned(folder)
         me = {"process": os.getpid(), "host": socket.gethostname()}
         write_atomically(folder / OWNER, json.dumps(me).encode())
         yield
