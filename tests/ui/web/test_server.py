@@ -2,13 +2,20 @@
 
 import asyncio
 import json
+import os
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from glassformer.messages import LANGUAGES, Message
 from glassformer.ui.web import jobs
 from glassformer.ui.web.jobs import LONGEST_WORD, answer
 from glassformer.ui.web.server import LARGEST_BODY
@@ -23,6 +30,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     (folder / "secret.txt").write_text("secret")
     (folder.parent / "outside.svg").write_text("<svg>outside</svg>")
     (folder / "link.svg").symlink_to(folder.parent / "outside.svg")
+    (folder / "circle.svg").symlink_to(folder / "circle.svg")
+    (folder / "folder.svg").mkdir()
+    (folder / os.fsdecode(b"\xff.svg")).write_text("<svg/>")
+    with (folder / "huge.svg").open("wb") as huge, (folder / "lineage.json").open("wb") as study:
+        huge.truncate(3 * 2**30)
+        study.truncate(3 * 2**30)
     made = Server(folder)
     yield made
     made.stop()
@@ -126,7 +139,7 @@ def test_only_this_machine_and_this_page_are_answered(server: Server) -> None:
 
 def test_no_path_leaves_the_folder(server: Server) -> None:
     known = server.get("/api/known").json()
-    assert known["figures"] == ["figure.svg"]
+    assert known["figures"] == ["figure.svg", "huge.svg"]
     assert "parity" in known["zoo"]
     assert server.get("/figures/figure.svg").status_code == 200
     for path in (
@@ -139,8 +152,105 @@ def test_no_path_leaves_the_folder(server: Server) -> None:
         "/figures//etc/passwd",
         "/studies/secret.txt",
         "/studies/..%2Flineage.json",
+        "/figures/%00.svg",
+        "/figures/a%00.svg",
+        "/studies/%00/lineage.json",
+        "/views/%00.js",
+        "/figures/" + "a" * 5000 + ".svg",
+        "/figures/" + "a/" * 3000 + "b.svg",
+        "/figures/..%5Coutside.svg",
+        "/figures/..%5c..%5coutside.svg",
+        "/figures/%ff.svg",
+        "/figures/%ed%a0%80.svg",
+        "/figures/circle.svg",
+        "/figures/folder.svg",
+        "/figures/",
+        "/figures/%2e%2e",
     ):
         assert server.get(path).status_code == 404, path
+
+
+def test_files_that_are_too_large_are_not_read(server: Server) -> None:
+    figure, study = server.get("/figures/huge.svg"), server.get("/studies/lineage.json")
+    assert (figure.status_code, figure.json()["error"]["id"]) == (413, "page.figure_too_large")
+    assert (study.status_code, study.json()["error"]["id"]) == (404, "page.study_too_large")
+
+
+def test_only_who_has_the_link_is_answered_and_only_once_is_the_token_in_it(server: Server) -> None:
+    with httpx.Client() as client:
+        for path in ("/", "/views/live.js", "/api/known", "/figures/figure.svg", "/?token=wrong", "/?token="):
+            assert client.get(server.url + path).status_code == 403, path
+        assert client.post(server.url + "/api/look", json=ASKED).status_code == 403
+        kind = client.get(server.url, headers={"accept": "text/html"})
+        assert kind.status_code == 403
+        assert all(Message("page.no_token").in_language(each) in unescape(kind.text) for each in LANGUAGES)
+        for wrong in ("Bearer wrong", "Bearer", "", "Basic eDp4"):
+            assert client.get(server.url, headers={"authorization": wrong}).status_code == 403
+        opened = client.get(server.link)
+        assert (opened.status_code, opened.headers["location"]) == (303, "/")
+        cookie = opened.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        for path in ("/", "/views/live.js", "/api/known"):
+            assert client.get(server.url + path).status_code == 200, path
+        assert client.post(server.url + "/api/look", json=ASKED).status_code == 200
+    assert "token" not in server.get().text
+
+
+def test_without_a_token_everybody_on_this_machine_is_answered(tmp_path: Path) -> None:
+    server = Server(tmp_path, "--no-token")
+    try:
+        assert server.link == server.url + "/"
+        assert httpx.get(server.url + "/api/known").status_code == 200
+    finally:
+        server.stop()
+
+
+def test_numbers_that_python_does_not_read_leave_the_trained_models_there(server: Server) -> None:
+    server.ask("/api/train", spec="tomita(7)", word="01")
+    for path in ("/api/look", "/api/train", "/api/heads", "/api/approximate"):
+        refused = server.send('{"x": ' + "9" * 5000 + "}", path)
+        assert (refused.status_code, refused.json()["error"]["id"]) == (400, "page.not_json")
+    assert "trained" in server.ask(spec="tomita(7)", word="01").json()
+
+
+def test_what_is_closed_is_not_done(server: Server) -> None:
+    body = json.dumps(ASKED | {"word": "", "spec": "cyclic(7)"})
+    for _ in range(12):
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            lines = {
+                **server.headers,
+                "host": "localhost",
+                "content-type": "application/json",
+                "content-length": len(body),
+            }
+            head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+            connection.sendall(f"POST /api/train HTTP/1.1\r\n{head}\r\n{body}".encode())
+            time.sleep(0.05)
+    assert server.ask("/api/heads").status_code == 200  # it waits for the same process
+    assert "trained" not in server.ask(spec="cyclic(7)", word="").json()
+
+
+def test_many_connections_that_send_nothing_whole_keep_nobody_out(server: Server) -> None:
+    half = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(300)]
+    for connection in half:
+        connection.sendall(b"POST /api/look HTTP/1.1\r\nHost: ")
+    assert server.ask().status_code == 200
+    for connection in half:
+        connection.close()
+
+
+def test_it_is_served_where_there_is_no_module_for_limits(tmp_path: Path) -> None:
+    given = f"sys.modules['resource'] = None; sys.argv = ['glassformer', 'serve', {str(tmp_path)!r}, '--port', '0']"
+    code = f"import sys; {given}; from glassformer.__main__ import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    try:
+        assert "has no limits on memory" in process.stderr.readline()
+        assert "http://127.0.0.1" in process.stderr.readline()
+    finally:
+        process.terminate()
+        process.communicate()
 
 
 def test_too_much_is_refused_before_it_is_held(server: Server) -> None:

@@ -16,7 +16,7 @@ try:
 except ImportError:  # Windows, which has no such limit
     resource = None  # type: ignore[assignment]
 
-SECONDS_TO_SEND: Final = 10.0
+SECONDS_TO_SEND: Final = 5.0
 """From the first byte of a request, or from the beginning of the connection, to the last byte of the request."""
 SECONDS_TO_READ: Final = 30.0
 """The longest that a client may read nothing of its answer."""
