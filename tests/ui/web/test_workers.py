@@ -87,8 +87,23 @@ def test_clients_take_turns_and_none_has_more_than_its_share() -> None:
         refused = lane.put(Job("look", b"", 1.0, "a"))
         assert refused is not None
         assert (refused[0], json.loads(refused[1])["error"]["id"]) == (429, "page.too_many_of_one")
-        worker = Worker(Path())
-        assert [(await lane.take(worker)).client for _ in range(6)] == list("ababaa")
+        assert [(await lane.take(Worker(Path()))).client for _ in range(6)] == list("ababaa")
+
+    asyncio.run(test())
+
+
+def test_who_asks_for_much_leaves_a_worker_to_others() -> None:
+    async def test() -> None:
+        lane, loop = Lane(2), asyncio.get_running_loop()
+        lane.workers = [Worker(Path()), Worker(Path())]
+        taken = [asyncio.ensure_future(lane.take(worker)) for worker in lane.workers]
+        await asyncio.sleep(0)
+        first, second, other = (Job("look", b"", 1.0, client, loop.create_future()) for client in "aab")
+        assert {lane.put(job) for job in (first, second)} == {None}
+        assert sum(worker.job is not None for worker in lane.workers) == 1
+        lane.put(other)
+        assert {worker.job for worker in lane.workers} == {first, other}
+        assert await asyncio.gather(*taken)
 
     asyncio.run(test())
 

@@ -79,9 +79,14 @@ class Worker:
         self.job: Job | None = None
         self.client = ""
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it can do a job at once."""
+        return self.process is not None and self.process.is_alive()
+
     def start(self) -> bool:
         """Begin, or begin again, if it is not there; whether it is now."""
-        if self.process is not None and self.process.is_alive():
+        if self.is_there:
             return True
         self.stop()
         context = multiprocessing.get_context("spawn")
@@ -150,7 +155,7 @@ def _ended() -> Answer:
 
 
 class Lane:
-    """Workers, and the jobs that wait for them: clients take turns, whatever each of them asks for."""
+    """Workers, and the jobs that wait for them: clients take turns, and none has two workers at once."""
 
     def __init__(self, workers: int) -> None:
         self.count = workers
@@ -159,15 +164,7 @@ class Lane:
         self.waiting: dict[str, deque[Job]] = {}
 
     def put(self, job: Job) -> Answer | None:
-        """Have it done, by the worker that has the client's models if that is free; or say why not.
-
-        Where there is no room, a client with more jobs gives one up for a client that has none.
-        """
-        if self.idle:
-            chosen = next((each for each in self.idle if each[0].client == job.client), self.idle[-1])
-            self.idle.remove(chosen)
-            chosen[1].set_result(job)
-            return None
+        """Have it done, or say why not. Where all is full, a client with much gives up a job for a client with none."""
         if len(self.waiting.get(job.client, ())) >= MOST_OF_ONE:
             return 429, refusal(Message("page.too_many_of_one", limit=MOST_OF_ONE))
         if sum(map(len, self.waiting.values())) >= MOST_WAITING:
@@ -179,20 +176,29 @@ class Lane:
             if given_up is not None and not given_up.done():
                 given_up.set_result(crowded)
         self.waiting.setdefault(job.client, deque()).append(job)
+        self._give()
         return None
 
     async def take(self, worker: Worker) -> Job:
-        """The first job of the client whose turn it is."""
-        if not self.waiting:
-            turn: asyncio.Future[Job] = asyncio.get_running_loop().create_future()
-            self.idle.append((worker, turn))
-            return await turn
-        client = next(iter(self.waiting))
-        jobs = self.waiting.pop(client)
-        job = jobs.popleft()
-        if jobs:
-            self.waiting[client] = jobs
-        return job
+        """A job for a worker that has none."""
+        turn: asyncio.Future[Job] = asyncio.get_running_loop().create_future()
+        self.idle.append((worker, turn))
+        self._give()
+        return await turn
+
+    def _give(self) -> None:
+        """Jobs to idle workers: to each client the one that it had before, if that is free, for it has its models."""
+        busy = {worker.client for worker in self.workers if worker.job is not None and worker.job.is_waited_for}
+        for client in [client for client in self.waiting if client not in busy]:
+            if not self.idle:
+                return
+            worker, turn = next((each for each in self.idle if each[0].client == client), self.idle[-1])
+            self.idle.remove((worker, turn))
+            jobs = self.waiting.pop(client)
+            worker.job, worker.client = jobs.popleft(), client
+            if jobs:
+                self.waiting[client] = jobs  # behind all others
+            turn.set_result(worker.job)
 
     def abandon(self, job: Job) -> None:
         """Nobody waits for it any more."""
@@ -203,19 +209,18 @@ class Lane:
         for worker in self.workers:
             worker.interrupt(job)
             asyncio.get_running_loop().call_later(GRACE, worker.end, job)
+        self._give()
 
     async def run(self, worker: Worker, starting: asyncio.Lock) -> None:
         """Let a worker do one job after the other, and be there again before it takes the next."""
         while True:
-            async with starting:
-                await asyncio.to_thread(worker.start)
+            if not worker.is_there:
+                async with starting:  # one after the other, so that the first is there soon
+                    await asyncio.to_thread(worker.start)
             job = await self.take(worker)
-            if not job.is_waited_for:
-                continue
-            worker.job, worker.client = job, job.client
-            answer = await asyncio.to_thread(worker.do, job)
+            answer = await asyncio.to_thread(worker.do, job) if job.is_waited_for else None
             worker.job = None
-            if job.answer is not None and not job.answer.done():
+            if answer is not None and job.answer is not None and not job.answer.done():
                 job.answer.set_result(answer)
 
 
