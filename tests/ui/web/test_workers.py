@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -87,7 +89,10 @@ def test_clients_take_turns_and_none_has_more_than_its_share() -> None:
         refused = lane.put(Job("look", b"", 1.0, "a"))
         assert refused is not None
         assert (refused[0], json.loads(refused[1])["error"]["id"]) == (429, "page.too_many_of_one")
-        assert [(await lane.take(Worker(Path()))).client for _ in range(6)] == list("ababaa")
+        assert [(await lane.take(Worker(Path()))).client for _ in range(5)] == list("ababa")
+        lane.put(Job("look", b"", 1.0, "c"))
+        lane.used = {"a": 3.0, "c": 0.1}
+        assert [(await lane.take(Worker(Path()))).client for _ in range(3)] == list("caa")
 
     asyncio.run(test())
 
@@ -128,6 +133,14 @@ def test_what_was_not_foreseen_is_told_and_a_fresh_process_goes_on(tmp_path: Pat
         assert worker.do(Job("look", body("parity"), 60.0))[0] == 200
     finally:
         worker.stop()
+
+
+def test_where_address_space_is_not_bounded_who_used_too_much_is_ended() -> None:
+    code = (
+        "import sys, time; from glassformer.ui.web import workers; sys.platform = 'darwin'; workers.MEMORY = 1;"
+        "workers._bound_memory(); time.sleep(60)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import _thread
 import asyncio
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -155,13 +156,15 @@ def _ended() -> Answer:
 
 
 class Lane:
-    """Workers, and the jobs that wait for them: clients take turns, and none has two workers at once."""
+    """Workers, and the jobs that wait for them: who has had least time is next, and nobody has two workers at once."""
 
     def __init__(self, workers: int) -> None:
         self.count = workers
         self.workers: list[Worker] = []
         self.idle: list[tuple[Worker, asyncio.Future[Job]]] = []
         self.waiting: dict[str, deque[Job]] = {}
+        self.used: dict[str, float] = {}
+        """Seconds that each client has had since somebody began to wait."""
 
     def put(self, job: Job) -> Answer | None:
         """Have it done, or say why not. Where all is full, a client with much gives up a job for a client with none."""
@@ -189,7 +192,9 @@ class Lane:
     def _give(self) -> None:
         """Jobs to idle workers: to each client the one that it had before, if that is free, for it has its models."""
         busy = {worker.client for worker in self.workers if worker.job is not None and worker.job.is_waited_for}
-        for client in [client for client in self.waiting if client not in busy]:
+        for client in sorted(
+            [each for each in self.waiting if each not in busy], key=lambda client: self.used.get(client, 0.0)
+        ):
             if not self.idle:
                 return
             worker, turn = next((each for each in self.idle if each[0].client == client), self.idle[-1])
@@ -218,8 +223,12 @@ class Lane:
                 async with starting:  # one after the other, so that the first is there soon
                     await asyncio.to_thread(worker.start)
             job = await self.take(worker)
+            begun = time.monotonic()
             answer = await asyncio.to_thread(worker.do, job) if job.is_waited_for else None
             worker.job = None
+            self.used[job.client] = self.used.get(job.client, 0.0) + time.monotonic() - begun
+            if not self.waiting:
+                self.used.clear()
             if answer is not None and job.answer is not None and not job.answer.done():
                 job.answer.set_result(answer)
 
@@ -281,7 +290,8 @@ def work(pipe: Connection, kept: Path) -> None:
                             _thread.interrupt_main()
                     case job:
                         asked.put(job)
-        except (EOFError, OSError):
+        except (EOFError, OSError):  # the server was killed, or this process would have been
+            shutil.rmtree(kept, ignore_errors=True)
             os._exit(0)
 
     signal.signal(signal.SIGINT, interrupted)
