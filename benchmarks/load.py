@@ -130,6 +130,7 @@ if __name__ == "__main__":
                 time.sleep(0.2)
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=120) as client:
                 print(f"first answer {answered(client)[1]}; second {answered(client)[1]}", flush=True)
+                client.post("/api/heads", json=ASKED)  # done by the last process that is started
                 spawn = multiprocessing.get_context("spawn")
                 honest(client, spawn.Process(target=flooded, args=(port, token, abandoned, seconds)))
                 print(f"afterwards: {answered(client)[1]}", flush=True)
