@@ -26,6 +26,7 @@ from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
+from types import FrameType
 from typing import Any, Final, TypeAlias
 
 from glassformer.messages import Message
@@ -275,7 +276,11 @@ def work(pipe: Connection, kept: Path) -> None:
     asked: SimpleQueue[tuple[int, str, bytes]] = SimpleQueue()
     doing = abandoned = 0
 
-    def interrupted(*_: object) -> None:  # nobody else may: Ctrl-C in a terminal is for the server
+    def interrupted(_: int, frame: FrameType | None) -> None:  # nobody else may: Ctrl-C in a terminal is for the server
+        while frame is not None:
+            if "importlib" in frame.f_code.co_filename:  # half a module would stay
+                return
+            frame = frame.f_back
         if doing and doing == abandoned:
             raise KeyboardInterrupt
 
