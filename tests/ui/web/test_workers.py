@@ -33,7 +33,9 @@ async def until(true: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_what_nobody_waits_for_is_not_done_and_its_process_goes_on() -> None:
+def test_what_nobody_waits_for_is_not_done_and_its_process_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glassformer.ui.web.workers.GRACE", 60.0)  # the first training imports much of torch
+
     async def test(workers: Workers) -> None:
         def trained(spec: str) -> asyncio.Task[tuple[int, bytes]]:
             return asyncio.ensure_future(workers.do("train", body(spec), spec, 90.0))

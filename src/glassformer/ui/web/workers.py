@@ -277,12 +277,18 @@ def work(pipe: Connection, kept: Path) -> None:
     doing = abandoned = 0
 
     def interrupted(_: int, frame: FrameType | None) -> None:  # nobody else may: Ctrl-C in a terminal is for the server
+        if not doing or doing != abandoned:
+            return
         while frame is not None:
-            if "importlib" in frame.f_code.co_filename:  # half a module would stay
+            if "importlib" in frame.f_code.co_filename:  # half a module would stay: a little later
+                threading.Timer(0.05, leave, [doing]).start()
                 return
             frame = frame.f_back
-        if doing and doing == abandoned:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
+
+    def leave(number: int) -> None:
+        if doing == number:
+            _thread.interrupt_main()
 
     def listen() -> None:
         nonlocal abandoned
@@ -291,8 +297,7 @@ def work(pipe: Connection, kept: Path) -> None:
                 match pipe.recv():
                     case int(number):
                         abandoned = number
-                        if doing == number:
-                            _thread.interrupt_main()
+                        leave(number)
                     case job:
                         asked.put(job)
         except (EOFError, OSError):  # the server was killed, or this process would have been
