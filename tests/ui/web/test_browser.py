@@ -24,14 +24,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     (folder / "figure.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>")
     made = Server(folder)
     yield made
-    made.process.terminate()
-    made.process.wait()
+    made.stop()
 
 
 def opened(browser: Any, server: Server, link: str) -> Any:
     """The page at a link, when it shows a model."""
     page = Watched(browser).page
-    page.goto(f"{server.url}#{link}")
+    page.goto(f"{server.link}#{link}")
     page.wait_for_selector("canvas.attention")
     page.wait_for_selector("table.heads")
     return page
@@ -107,6 +106,29 @@ def test_a_typed_word_that_the_machine_does_not_read_is_refused_and_stays(browse
     page.close()
 
 
+def test_the_keyboard_keeps_its_place_and_hears_what_changes(browser: Any, server: Server) -> None:
+    page = opened(browser, server, "spec=parity&word=101")
+    assert page.title() == "parity · Glassformer"
+    is_done(page)
+    said = page.locator("[role=group] + [role=status]")
+    page.focus("#strip")
+    page.keyboard.press("Home")
+    page.wait_for_function("() => document.querySelector('#strip + [role=status]').innerText.startsWith('Position 0')")
+    before = said.element_handle()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("before => before.innerText.startsWith('Position 1, 1')", arg=before)  # the same element
+    for name in ("silence", "restore", "show"):
+        page.focus(f"#{name}")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(50)
+        is_done(page)
+        assert page.evaluate("document.activeElement.id") == name
+    page.fill("#spec", "cyclic(3)")
+    page.click("#show")
+    page.wait_for_function("() => document.title === 'cyclic(3) · Glassformer'")
+    page.close()
+
+
 def linked(page: Any, part: str) -> None:
     """Wait for the link to hold this: the browser tells of it a moment later."""
     page.wait_for_function("part => location.href.includes(part)", arg=part)
@@ -121,7 +143,7 @@ def strip(page: Any, row: int) -> list[str]:
 def test_a_machine_is_typed_stepped_hovered_ablated_and_trained(browser: Any, server: Server) -> None:
     watched = Watched(browser)
     page = watched.page
-    page.goto(server.url)
+    page.goto(server.link)
     page.wait_for_selector("canvas.attention")
     assert page.evaluate("scrollY") == 0  # what is below does not draw the page down to it
     page.fill("#spec", "regex:(a|b)*ab")
@@ -178,7 +200,7 @@ def test_a_link_brings_everything_back_in_both_languages_light_and_dark(browser:
     watched = Watched(browser, 400)
     page = watched.page
     link = "#spec=cyclic(5)&word=1101&length=8&method=log&layer=1&position=2&language=ko&theme=dark"
-    page.goto(f"{server.url}/{link}")
+    page.goto(f"{server.link}{link}")
     page.wait_for_selector("canvas.attention")
     assert page.locator("h2").first.inner_text() == "오토마톤: cyclic(5)"
     assert page.locator("td.now").first.inner_text() == "1"
@@ -197,7 +219,7 @@ def test_a_link_brings_everything_back_in_both_languages_light_and_dark(browser:
 def test_back_takes_back_what_was_asked_for_and_not_where_one_looked(browser: Any, server: Server) -> None:
     watched = Watched(browser)
     page = watched.page
-    page.goto(f"{server.url}/#spec=parity&word=0110")
+    page.goto(f"{server.link}#spec=parity&word=0110")
     page.wait_for_selector("canvas.attention")
     page.locator(".strip td").nth(2).click()
     linked(page, "position=2")
@@ -223,7 +245,7 @@ def test_back_keeps_the_language_and_finds_the_machine_that_was_not_uploaded(
 ) -> None:
     watched = Watched(browser)
     page = watched.page
-    page.goto(f"{server.url}/#spec=parity&word=")
+    page.goto(f"{server.link}#spec=parity&word=")
     page.wait_for_selector("canvas.attention")
     linked(page, "word=&")
     machine_file = tmp_path / "flip.json"
@@ -243,7 +265,7 @@ def test_back_keeps_the_language_and_finds_the_machine_that_was_not_uploaded(
 
 def test_what_is_open_stays_open_in_the_other_language(browser: Any, server: Server) -> None:
     page = Watched(browser).page
-    page.goto(f"{server.url}/#spec=parity")
+    page.goto(f"{server.link}#spec=parity")
     page.wait_for_selector("canvas.attention")
     assert "start token gets the rest" in page.locator("section", has=page.locator("#layer")).inner_text()
     page.locator("details summary").first.click()
@@ -258,7 +280,7 @@ def test_what_is_open_stays_open_in_the_other_language(browser: Any, server: Ser
 def test_mistakes_and_uploads_are_answered_on_the_page(browser: Any, server: Server, tmp_path: Path) -> None:
     watched = Watched(browser)
     page = watched.page
-    page.goto(server.url)
+    page.goto(server.link)
     page.wait_for_selector("canvas.attention")
     page.fill("#spec", "regex:(")
     page.click("#show")
@@ -281,7 +303,7 @@ def test_mistakes_and_uploads_are_answered_on_the_page(browser: Any, server: Ser
 def test_a_word_of_the_machine_before_makes_way_for_one_of_the_new_one(browser: Any, server: Server) -> None:
     watched = Watched(browser)
     page = watched.page
-    page.goto(f"{server.url}/#spec=parity&position=-5")
+    page.goto(f"{server.link}#spec=parity&position=-5")
     page.wait_for_selector("canvas.attention")
     assert set(page.locator("#word").input_value()) == {"0", "1"}
     page.fill("#word", "abba")
@@ -299,12 +321,12 @@ def test_a_word_of_the_machine_before_makes_way_for_one_of_the_new_one(browser: 
 def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: Any, server: Server) -> None:
     watched = Watched(browser)
     page = watched.page
-    page.goto(f"{server.url}/#view=evolution")
+    page.goto(f"{server.link}#view=evolution")
     commands = "glassformer corpus fetch\nglassformer evolve --quick"  # it was not run yet
     assert page.locator("pre").inner_text() == commands
     write(server.folder, *STUDIED)
     page.goto("about:blank")
-    page.goto(f"{server.url}/#view=evolution")
+    page.goto(f"{server.link}#view=evolution")
     page.locator("svg.chart").first.hover()
     assert "LM, its token" in page.locator(".readout").first.inner_text()
     page.locator("svg.chart").nth(1).focus()
@@ -333,7 +355,7 @@ def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: A
     page.keyboard.press("ArrowDown")
     assert "additive on reverse: seeds 0.950, 0.950" in page.locator(".readout").first.inner_text()
     assert "quick run" in page.locator(".message").inner_text()
-    page.goto(f"{server.url}/#view=lineage&measure=constructor")
+    page.goto(f"{server.link}#view=lineage&measure=constructor")
     assert page.locator("#lineage-measure").input_value() == "accuracy"
     page.select_option("#lineage-host", "block")
     assert page.locator(".matrix tbody tr").count() == 1
@@ -346,7 +368,7 @@ def test_studies_of_the_folder_are_drawn_and_read_by_pointer_and_keys(browser: A
 def test_a_function_is_approximated_and_what_is_too_large_is_said(browser: Any, server: Server) -> None:
     watched = Watched(browser, 400)
     page = watched.page
-    page.goto(f"{server.url}/#view=approximation&function=mix&n=2&cells=4&language=ko&theme=dark")
+    page.goto(f"{server.link}#view=approximation&function=mix&n=2&cells=4&language=ko&theme=dark")
     page.wait_for_selector("svg.chart")
     assert page.locator("svg.chart").count() == 4
     assert page.locator("svg.chart").nth(3).locator("text", has_text="1e-18").count() == 0  # but 0
@@ -368,7 +390,7 @@ def test_a_long_word_stays_smooth(browser: Any, server: Server) -> None:
     """512 letters are a quarter of a million cells: drawn again at every move of the mouse, in a moment each."""
     watched = Watched(browser)
     page = watched.page
-    page.goto(f"{server.url}/#spec=parity&word={'01' * 256}&length=512&method=log")
+    page.goto(f"{server.link}#spec=parity&word={'01' * 256}&length=512&method=log")
     page.wait_for_selector("canvas.attention")
     canvas = page.locator("canvas.attention").first
     canvas.scroll_into_view_if_needed()
@@ -413,7 +435,7 @@ def test_no_two_states_or_labels_of_a_machine_lie_on_each_other(browser: Any, se
     page = watched.page
     for spec in ("cyclic(12)", "dihedral(4)", "gridworld(9)", "symmetric(4)"):
         page.goto("about:blank")
-        page.goto(f"{server.url}/#spec={spec}&word=&length=8&method=log")
+        page.goto(f"{server.link}#spec={spec}&word=&length=8&method=log")
         page.wait_for_selector("svg.machine")
         apart = page.evaluate(
             """() => {

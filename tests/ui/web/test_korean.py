@@ -157,13 +157,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     skip_without_a_browser()
     made = Server(tmp_path_factory.mktemp("served"))
     yield made
-    made.process.terminate()
-    made.process.wait()
+    made.stop()
 
 
 def test_the_page_chooses(browser: Any, server: Server) -> None:
     page = Watched(browser).page
-    page.goto(server.url)
+    page.goto(server.link)
     shown = page.evaluate(
         """async () => {
             const { say } = await import("/views/words.js");
@@ -178,7 +177,7 @@ def test_the_page_chooses(browser: Any, server: Server) -> None:
 
 def test_a_mistake_is_shown_again_when_the_language_changes(browser: Any, server: Server) -> None:
     page = Watched(browser).page
-    page.goto(f"{server.url}/#spec=cyclic(999)")
+    page.goto(f"{server.link}#spec=cyclic(999)")
     page.wait_for_selector("[role=alert]")
     assert "up to 256 states" in page.locator("[role=alert]").inner_text()
     page.select_option("#language", "ko")

@@ -32,7 +32,11 @@ def test_files_that_are_no_study_are_refused(tmp_path: Path, monkeypatch: pytest
     for place in ("lineage.json", "../lineage/lineage.json", "secret.json", "/etc/passwd"):
         with pytest.raises(InputError, match="no such study"):
             studies.read(served, place)
-    wrong = {"{": "is not JSON", "[" * 9999: "is not JSON", "{}": "does not hold", '{"dots": NaN}': "does not hold"}
+    broken = ("{", "[" * 9999, '{"dots": NaN}', '{"\\ud800": 1}', "9" * 5000)
+    wrong = dict.fromkeys(broken, "is not JSON") | {
+        "{}": "does not hold",
+        '{"dots": ' + "9" * 400 + "}": "does not hold",
+    }
     for text, words in wrong.items():
         (served / "superposition.json").write_text(text)
         with pytest.raises(InputError, match=words):

@@ -98,15 +98,27 @@ def serve(
         Path, typer.Argument(metavar="DIR", help="Figures and studies in it, and in its folders, are shown.")
     ] = Path("."),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is; 0: any that is free.")] = 8765,
+    with_token: Annotated[
+        bool,
+        typer.Option(
+            "--token/--no-token",
+            help="Whether the link holds a token; without, all users of this computer may open the page.",
+        ),
+    ] = True,
 ) -> None:
     """Serve the live page to this machine alone: choose a machine, type a word, step, ablate heads, compare.
+
+    Open the link that is printed: only who has its token is answered.
 
     What evolve, superposition and lineage left in the folder is drawn, and small functions are approximated. Notebooks
     have the same views: glassformer.ui.notebook.explore.
     """
+    import secrets
     import socket
 
+    from glassformer.ui.web.server import link
     from glassformer.ui.web.server import serve as run
+    from glassformer.ui.web.workers import MEMORY_IS_BOUNDED
 
     if not folder.is_dir():
         raise InputError("cli.no_folder", folder=str(folder))
@@ -117,5 +129,8 @@ def serve(
         except OSError as error:
             raise InputError("cli.port", port=port, why=error.strerror) from None
         port = tried.getsockname()[1]
-    note("cli.serving", address=f"http://127.0.0.1:{port}/")
-    run(folder, port)
+    if not MEMORY_IS_BOUNDED:
+        note("cli.memory_unbounded")
+    token = secrets.token_urlsafe() if with_token else ""
+    note("cli.serving", address=link(port, token))
+    run(folder, port, token)

@@ -1,12 +1,14 @@
 """What the served page asks for, done in a process of its own: it may be slow, or too large, and is then ended.
 
 A request names a machine (by spec, or a file that was uploaded), a length and a word; limits on each are checked before
-anything is built. Models are kept from request to request while they are asked for.
+anything is built. Models are kept from request to request while they are asked for: built ones in the process, trained
+ones in a folder, where they outlive it and all processes find them.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -38,7 +40,7 @@ from glassformer.ui.looking import (
     refuse_unknown_heads,
     word_seen,
 )
-from glassformer.ui.web.workers import refusal
+from glassformer.ui.web import wire
 
 LONGEST_SPEC: Final = 400
 LONGEST_WORD: Final = 512
@@ -64,6 +66,10 @@ SHAPE: Final = Architecture(layers=2, width=32, heads=4)
 TRAINED_ON: Final = 16
 LETTERS_SHOWN: Final = 10
 """Of a word that the page chooses."""
+ABOUT: Final = "about.json"
+"""In the folder of a trained model: its accuracy, and what else is said of it."""
+FIRST: Final = '{"spec": "regex:(ab)*", "method": "auto", "length": 32, "word": "abba"}'
+"""What the page begins with."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,7 @@ def look(values: Any) -> Seen:
     machine = asked.machine()
     asked = replace(asked, word=_fitting(asked.word, machine)) if asked.fresh else asked
     built = _built(asked.spec, asked.file, asked.method, _built_for(asked))
-    subject, about = _TRAINED.get((asked.spec, asked.file), (None, {}))
+    subject, about = _trained(asked) or (None, {})
     refuse_unknown_heads(asked.without, [built.model, *([subject.model] if subject else [])])
     found = {
         "word": asked.word,
@@ -169,18 +175,18 @@ def learn(values: Any) -> Seen:
     asked = Request.of(values)
     machine = asked.machine()
     task = StateTracking(machine, TRAINED_ON)
-    if (key := (asked.spec, asked.file)) not in _TRAINED:
+    if not (place := _place(asked)).exists():
         if len(task.answers) < 2:
             raise InputError("page.nothing_to_learn")
-        with tempfile.TemporaryDirectory() as place:
-            room = {"room": StateTracking(machine, min(LONGEST_WORD, 8 * TRAINED_ON))}
-            trained = train(task, SHAPE, TRAINED, Path(place) / "run", tests=room)
-            subject = load(Path(place) / "run")
-        about = {"accuracy": trained.score.accuracy, "steps": trained.steps, "length": TRAINED_ON}
-        about |= {"layers": SHAPE.layers, "parameters": subject.model.parameter_count()}
-        while len(_TRAINED) >= MOST_KEPT:
-            _TRAINED.pop(next(iter(_TRAINED)))
-        _TRAINED[key] = subject, about
+        with tempfile.TemporaryDirectory(dir=place.parent) as unfinished:
+            run, room = Path(unfinished) / "run", StateTracking(machine, min(LONGEST_WORD, 8 * TRAINED_ON))
+            trained = train(task, SHAPE, TRAINED, run, tests={"room": room})
+            about = {"accuracy": trained.score.accuracy, "steps": trained.steps, "length": TRAINED_ON}
+            about |= {"layers": SHAPE.layers, "parameters": load(run).model.parameter_count()}
+            (run / ABOUT).write_bytes(wire.written(about))
+            run.rename(place)
+        for old in sorted(place.parent.glob(f"*/{ABOUT}"), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
+            shutil.rmtree(old.parent)
     return look(values)
 
 
@@ -188,8 +194,8 @@ def heads(values: Any) -> Seen:
     """What the heads of the built model do, and those of the trained one, if any: as `measure heads` has it."""
     asked = Request.of(values)
     found = {"built": _heads(asked.spec, asked.file, asked.method, _built_for(asked))}
-    if (key := (asked.spec, asked.file)) in _TRAINED:
-        found["trained"] = scored(_TRAINED[key][0], TRAINED_ON)
+    if trained := _trained(asked):
+        found["trained"] = scored(trained[0], TRAINED_ON)
     return found
 
 
@@ -223,7 +229,32 @@ def _number(values: Mapping[str, Any], name: str, most: int) -> int:
 
 
 MOST_KEPT: Final = 8
-_TRAINED: dict[tuple[str, tuple[str, str] | None], tuple[Opened, Seen]] = {}
+_kept: Path | None = None
+
+
+def kept_in(folder: Path) -> None:
+    """Keep trained models here."""
+    global _kept
+    _kept = folder
+
+
+def _place(asked: Request) -> Path:
+    """Where the model that was trained on this machine is, or will be."""
+    if _kept is None:
+        raise RuntimeError("kept_in has not said where")
+    return _kept / hashlib.sha256(wire.written([asked.spec, asked.file])).hexdigest()
+
+
+def _trained(asked: Request) -> tuple[Opened, Seen] | None:
+    """The model that was trained on this machine, if there is one, and what is said of it."""
+    if _kept is None or not (about := _place(asked) / ABOUT).exists():
+        return None
+    return _opened(about.parent, about.stat().st_mtime_ns), wire.read(about.read_bytes())
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _opened(place: Path, _: int) -> Opened:
+    return load(place)
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -256,13 +287,17 @@ def _run(subject: Opened, word: str, without: Any) -> Seen:
 JOBS: Final = {"look": look, "train": learn, "heads": heads, "approximate": approximated}
 
 
-def answer(job: str, body: str) -> tuple[int, str]:
+def answer(job: str, body: bytes | str) -> tuple[int, bytes]:
     """Do a job: an HTTP status, and JSON."""
     try:
-        return 200, json.dumps(JOBS[job](json.loads(body)), ensure_ascii=False)
+        values = wire.read(body)
+    except ValueError:
+        return 400, wire.refusal(Message("page.not_json"))
+    try:
+        return 200, wire.written(JOBS[job](values))
     except InputError as error:
-        return 400, refusal(error.message)
-    except (json.JSONDecodeError, RecursionError):
-        return 400, refusal(Message("page.not_json"))
+        return 400, wire.refusal(error.message)
+    except RecursionError:
+        return 413, wire.refusal(Message("page.too_much"))
     except MemoryError:
-        return 413, refusal(Message("page.too_much_memory"))
+        return 413, wire.refusal(Message("page.too_much_memory"))

@@ -5,26 +5,46 @@ The numbers are those that `glassformer evolve`, `superposition` and `lineage` l
 
 from __future__ import annotations
 
-import json
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from glassformer.documents.results import STUDIES, fits, opened
 from glassformer.errors import InputError
+from glassformer.ui.web import wire
 
 LARGEST: Final = 4_000_000
 """Bytes of a file that is shown."""
 MOST_PLACES: Final = 20
 
 
-def kept(folder: Path) -> dict[str, list[str]]:
-    """The files of every study in a folder and its folders; links that lead out of it are passed over."""
+def within(folder: Path, place: str) -> Path | None:
+    """The regular file at a place in a folder; none for whatever else a place may be, and for links that lead out."""
+    try:
+        root = folder.resolve()
+        path = (root / place).resolve()
+        return path if path.is_relative_to(root) and path.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # too long, with a NUL, links in a circle
+        return None
+
+
+def places(folder: Path, name: str, most: int) -> list[str]:
+    """The files of a name, which may hold a *, in a folder and its folders, as far as they can be written in a link."""
     root = folder.resolve()
-    found = {name: sorted([*root.glob(f"{name}.json"), *root.glob(f"*/{name}.json")]) for name in STUDIES}
-    return {
-        name: [path.relative_to(root).as_posix() for path in paths if path.resolve().is_relative_to(root)][:MOST_PLACES]
-        for name, paths in found.items()
-    }
+    found = (path.relative_to(root).as_posix() for path in sorted([*root.glob(name), *root.glob(f"*/{name}")]))
+    return list(islice((place for place in found if _is_text(place) and within(root, place)), most))
+
+
+def _is_text(place: str) -> bool:
+    try:
+        return bool(place.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def kept(folder: Path) -> dict[str, list[str]]:
+    """The files of every study in a folder and its folders."""
+    return {name: places(folder, f"{name}.json", MOST_PLACES) for name in STUDIES}
 
 
 def read(folder: Path, place: str) -> dict[str, Any]:
@@ -33,16 +53,20 @@ def read(folder: Path, place: str) -> dict[str, Any]:
     command = "evolve" if name == "evolution" else name
     if name not in STUDIES or place not in kept(folder)[name]:
         raise InputError("page.no_study")
-    path = folder / place
-    if path.stat().st_size > LARGEST:
+    with (folder / place).open("rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
         raise InputError("page.study_too_large", place=place, limit=LARGEST)
     try:
-        written = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
+        written = wire.read(data)
+    except ValueError:
         raise InputError("page.study_not_json", place=place, command=command) from None
     try:
         known = fits(written, STUDIES[name])
-    except RecursionError:  # nested far deeper than anything that a study writes
+    except (
+        RecursionError,
+        OverflowError,
+    ):  # nested far deeper, or numbers far larger, than anything that a study writes
         known = False
     if not known:
         raise InputError("page.study_of_another_version", place=place, command=command)

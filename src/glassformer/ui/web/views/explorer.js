@@ -145,8 +145,8 @@ function controls({ model, el }) {
   };
   el.replaceChildren(...[
     h("div", { class: "tools" }, deepest > 0 && choose("layer", deepest), most > 0 && choose("head", most),
-      most > 0 && model.get("live") !== false && h("button", { id: "silence", disabled: is, onclick: () => ablate([...ablated, [layer, head]]) }, say(model, "silence")),
-      model.get("live") !== false && h("button", { id: "restore", disabled: !ablated.length, onclick: () => ablate([]) }, say(model, "restore"))),
+      most > 0 && model.get("live") !== false && h("button", { id: "silence", "aria-disabled": String(is), onclick: () => is || ablate([...ablated, [layer, head]]) }, say(model, "silence")),
+      model.get("live") !== false && h("button", { id: "restore", "aria-disabled": String(!ablated.length), onclick: () => ablated.length && ablate([]) }, say(model, "restore"))),
     ablated.length > 0 && h("p", { class: "message" }, say(model, "silenced", { heads: ablated.map(([l, k]) => `${l}.${k}`).join(", ") })),
     part?.heads[head] && h("p", {}, say(model, "does", { words: part.heads[head] })),
     part?.heads[head]?.id === "operations.flat_sum" && h("p", { class: "note" }, say(model, "flatSum")),

@@ -20,8 +20,17 @@ let submitted = null; // what was asked for last
 let shown = null; // what was asked for when the answer that is shown was given
 const brought = {};
 
-function ask(path, body) {
-  return answered(fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
+// By this name the server gives every page its turn; what is asked for instead of something else ends that.
+const NAME = crypto.randomUUID();
+const under = {};
+function ask(path, body, instead) {
+  const ends = new AbortController();
+  if (instead) {
+    under[instead]?.abort();
+    under[instead] = ends;
+  }
+  const headers = { "content-type": "application/json", "x-page": NAME };
+  return answered(fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal: ends.signal }));
 }
 
 async function answered(request) {
@@ -60,7 +69,7 @@ async function look(path = "/api/look", body = request()) {
   working(true);
   model.set("message", "");
   try {
-    const found = await ask(path, { ...body, fresh: another && !typed });
+    const found = await ask(path, { ...body, fresh: another && !typed }, "look");
     if (mine !== last) return;
     if (!shown || machineOf(body) !== machineOf(shown)) model.set("heads", null);
     for (const name of ["methods", "machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
@@ -94,10 +103,12 @@ function lookAnew(path) {
 // Whoever waits sees that something is done, and does not ask twice.
 function working(is) {
   page.setAttribute("aria-busy", String(is));
-  for (const id of ["show", "train"]) document.getElementById(id)?.toggleAttribute("disabled", is);
+  for (const id of ["show", "train"]) document.getElementById(id)?.setAttribute("aria-disabled", String(is)); // and keeps the focus
   const status = document.getElementById("status");
   if (status) status.textContent = is ? say(model, "working") : "";
 }
+
+const isWorking = () => page.getAttribute("aria-busy") === "true";
 
 // Heads are scored once for each pair of models, whatever the word.
 async function scoreHeads() {
@@ -107,7 +118,7 @@ async function scoreHeads() {
   scored = mine;
   model.set("heads", null);
   model.save_changes();
-  const found = await ask("/api/heads", { spec, file, method, length, word }).catch(() => ({ built: { refused: "large" } }));
+  const found = await ask("/api/heads", { spec, file, method, length, word }, "heads").catch(() => ({ built: { refused: "large" } }));
   if (mine !== scored) return;
   model.set("heads", found);
   model.save_changes();
@@ -124,7 +135,7 @@ function fields() {
   const focused = document.activeElement?.id;
   form.replaceChildren(h("nav", { class: "tabs", "aria-label": say(model, "views") }, VIEWS.map(tab)), below());
   if (focused) document.getElementById(focused)?.focus();
-  working(page.getAttribute("aria-busy") === "true");
+  working(isWorking());
 }
 
 function machineForm() {
@@ -146,6 +157,7 @@ function machineForm() {
   };
   const submit = (event) => {
     event.preventDefault();
+    if (isWorking()) return;
     for (const name of ["spec", "word", "length", "method"]) change(name, event.target.elements.namedItem(name).value);
     lookAnew();
   };
@@ -159,7 +171,7 @@ function machineForm() {
     h("label", {}, say(model, "method"), " ", h("select", { id: "method", name: "method" },
       methods.map((name) => h("option", { value: name, selected: name === model.get("method") }, name)))),
     h("button", { id: "show" }, say(model, "show")),
-    h("button", { id: "train", type: "button", title: say(model, "trainHint"), onclick: () => lookAnew("/api/train") }, say(model, "train")),
+    h("button", { id: "train", type: "button", title: say(model, "trainHint"), onclick: () => isWorking() || lookAnew("/api/train") }, say(model, "train")),
     h("span", { id: "status", class: "note", role: "status" }),
     h("label", { class: "upload" }, say(model, "upload"), " ", h("input", { id: "upload", type: "file", accept: ".json,.dot,.gv,.att", onchange: chosen })));
 }
@@ -271,6 +283,12 @@ const skip = (event) => {
   page.querySelector("section")?.focus();
 };
 const skipping = h("a", { class: "skip", href: "#", onclick: skip });
+const entitle = () => {
+  const view = model.get("view");
+  document.title = `${view === "machine" ? (shown?.spec ?? model.get("spec")) : say(model, view)} · Glassformer`;
+};
+for (const name of ["language", "view", "machine", "spec"]) model.on(`change:${name}`, entitle);
+entitle();
 const speak = () => {
   document.documentElement.lang = model.get("language");
   skipping.textContent = say(model, "skip");

@@ -47,6 +47,7 @@ export const en = {
   verified: "Compared with the automaton at {positions} positions of {words} words: {wrong} wrong",
   margins: "Margins",
   wordStrip: "The word, letter by letter",
+  standing: "Position {position}, {letter}: the automaton is in {state}, the built model says {built}",
   automaton: "automaton",
   start: "start",
   attention: "Attention patterns",

@@ -48,6 +48,7 @@ export const ko = {
   verified: "단어 {words}개의 위치 {positions}곳에서 오토마톤과 비교: 틀린 곳 {wrong}곳",
   margins: "여유(margin)",
   wordStrip: "글자별로 본 단어",
+  standing: "위치 {position}, {letter}: 오토마톤의 상태는 {state}, 만든 모델의 답은 {built}",
   automaton: "오토마톤",
   start: "시작",
   attention: "어텐션 패턴",

@@ -33,9 +33,13 @@ export function renderWord({ model, el }) {
     row(say(model, "automaton"), right),
     row(say(model, "built"), says("built"), true),
     trained && row(say(model, "trained"), trained, true));
-  const strip = h("div", { id: "strip", class: "scrolls strip", tabindex: 0, onkeydown: moved, "aria-label": say(model, "wordStrip") },
+  const strip = h("div", { id: "strip", class: "scrolls strip", role: "group", tabindex: 0, onkeydown: moved, "aria-label": say(model, "wordStrip") },
     h("table", {}, body));
-  el.replaceChildren(strip);
+  const said = el.querySelector("[role=status]") ?? el.appendChild(h("p", { class: "note", role: "status" })); // it stays: only then what changes in it is read out
+  el.querySelector(".strip")?.remove();
+  el.prepend(strip);
+  const at = Math.min(model.get("position"), run.tokens.length - 1);
+  said.textContent = say(model, "standing", { position: at, letter: at ? run.tokens[at] : say(model, "start"), state: right[at], built: says("built")[at] });
   const now = el.querySelector("td.now");
   if (now) strip.scrollLeft = now.offsetLeft - strip.clientWidth / 2; // the strip alone: the page stays where it is
 }
