@@ -73,10 +73,10 @@ async function look(path = "/api/look", body = request()) {
     if (mine !== last) return;
     if (!shown || machineOf(body) !== machineOf(shown)) model.set("heads", null);
     for (const name of ["methods", "machine", "classified", "built", "trained"]) model.set(name, found[name] ?? null);
-    for (const name of ["spec", "method", "length", "file", "without"]) model.set(name, body[name]);
-    model.set("word", found.word);
+    model.set("without", body.without);
+    if (found.word !== body.word) model.set("word", found.word);
     shown = submitted = { ...body, word: found.word };
-    model.set("asked", asked());
+    model.set("asked", asked(shown));
     const runs = ["built", "trained"].map((who) => found[who]?.run).filter(Boolean);
     const most = (layer) => Math.max(...runs.map((run) => run.heads[layer] ?? 0));
     const tokens = found.built.run.tokens.length;
@@ -246,7 +246,7 @@ function fail(message) {
 // What one asks for is a step that Back takes back; where one looks in it is not, nor in which language and colours.
 const STEPS = ["view", "place", "asked", "function", "d", "n", "cells"];
 const step = () => STEPS.map((name) => `${model.get(name) ?? ""}`).join("\n");
-const asked = () => ["spec", "method", "length", "word"].map((name) => `${model.get(name)}`).join(" ");
+const asked = (values) => ["spec", "method", "length", "word"].map((name) => `${values[name]}`).join(" ");
 let [taken, linked] = [null, ""];
 model.on("change", () => {
   const link = toLink(model);
@@ -266,7 +266,7 @@ model.on("change:studies", need);
 addEventListener("hashchange", () => {
   for (const [name, value] of Object.entries(fromLink(location.hash))) if (!(history.state?.ours && ["language", "theme"].includes(name))) model.set(name, value);
   if (!VIEWS.includes(model.get("view"))) model.set("view", "machine");
-  model.set("asked", asked());
+  model.set("asked", asked(request()));
   const [view, place] = [model.get("view"), model.get("place")];
   const another = model.get("studies")?.[view]?.includes(place) && place !== brought[view];
   if (another) brought[view] = place;
