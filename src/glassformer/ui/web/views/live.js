@@ -76,7 +76,7 @@ async function look(path = "/api/look", body = request()) {
     model.set("without", body.without);
     if (found.word !== body.word) model.set("word", found.word);
     shown = submitted = { ...body, word: found.word };
-    model.set("asked", asked(shown));
+    arrive(shown);
     const runs = ["built", "trained"].map((who) => found[who]?.run).filter(Boolean);
     const most = (layer) => Math.max(...runs.map((run) => run.heads[layer] ?? 0));
     const tokens = found.built.run.tokens.length;
@@ -246,14 +246,20 @@ function fail(message) {
 // What one asks for is a step that Back takes back; where one looks in it is not, nor in which language and colours.
 const STEPS = ["view", "place", "asked", "function", "d", "n", "cells"];
 const step = () => STEPS.map((name) => `${model.get(name) ?? ""}`).join("\n");
-const asked = (values) => ["spec", "method", "length", "word"].map((name) => `${values[name]}`).join(" ");
+// The link names what was asked for, not what is being typed.
+const TYPED = ["spec", "method", "length", "word"];
+let at = model.values;
+const link = () => toLink({ get: (name) => (TYPED.includes(name) ? at[name] : model.get(name)) });
+function arrive(values) {
+  at = Object.fromEntries(TYPED.map((name) => [name, values[name]]));
+  model.set("asked", TYPED.map((name) => `${at[name]}`).join(" "));
+}
 let [taken, linked] = [null, ""];
 model.on("change", () => {
-  const link = toLink(model);
   const further = taken !== null && taken !== step();
-  if (link === linked && !further) return;
-  history[further ? "pushState" : "replaceState"]({ ours: true }, "", link);
-  [taken, linked] = [step(), link];
+  if (link() === linked && !further) return;
+  history[further ? "pushState" : "replaceState"]({ ours: true }, "", link());
+  [taken, linked] = [step(), link()];
 });
 for (const name of ["language", "view", "studies", "zoo", "methods", "word", "place"]) model.on(`change:${name}`, fields);
 // Heads are ablated in what is shown, whatever is being typed meanwhile.
@@ -266,11 +272,11 @@ model.on("change:studies", need);
 addEventListener("hashchange", () => {
   for (const [name, value] of Object.entries(fromLink(location.hash))) if (!(history.state?.ours && ["language", "theme"].includes(name))) model.set(name, value);
   if (!VIEWS.includes(model.get("view"))) model.set("view", "machine");
-  model.set("asked", asked(request()));
+  arrive(request());
   const [view, place] = [model.get("view"), model.get("place")];
   const another = model.get("studies")?.[view]?.includes(place) && place !== brought[view];
   if (another) brought[view] = place;
-  [taken, linked] = [step(), toLink(model)];
+  [taken, linked] = [step(), link()];
   model.save_changes();
   fields();
   if (another) bring(view, place);
