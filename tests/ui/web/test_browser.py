@@ -263,6 +263,29 @@ def test_back_keeps_the_language_and_finds_the_machine_that_was_not_uploaded(
     watched.is_quiet(server.url)
 
 
+def test_an_answer_that_comes_while_another_machine_is_asked_for_does_not_rewrite_the_link(
+    browser: Any, server: Server
+) -> None:
+    page = Watched(browser).page
+    heads: list[Any] = []
+    looks: list[Any] = []
+    page.route("**/api/heads", lambda route: heads.append(route))
+    page.goto(f"{server.link}#spec=parity&word=101")
+    page.wait_for_selector("canvas.attention")
+    page.wait_for_function("() => document.querySelector('main').getAttribute('aria-busy') === 'false'")
+    page.route("**/api/look", lambda route: looks.append(route))
+    page.fill("#spec", "cyclic(3)")
+    page.click("#show")
+    page.wait_for_function("() => document.querySelector('main').getAttribute('aria-busy') === 'true'")
+    with page.expect_response("**/api/heads"):
+        heads[0].continue_()
+    page.wait_for_selector("table.heads")
+    assert "spec=parity" in page.url
+    looks[0].continue_()
+    linked(page, "spec=cyclic")
+    page.close()
+
+
 def test_what_is_open_stays_open_in_the_other_language(browser: Any, server: Server) -> None:
     page = Watched(browser).page
     page.goto(f"{server.link}#spec=parity")
