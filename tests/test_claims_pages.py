@@ -1,6 +1,5 @@
 """The pages of the five documents show every claim once, with its command, and what was measured, whatever that was."""
 
-import importlib.util
 import json
 import re
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import pytest
 from glassformer.documents.ledger import CLAIMS, DOCUMENTS, Claim, Kept, run
 from glassformer.documents.verdict import Measured
 from glassformer.messages import verbatim
+from places import script_of_docs
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {name: (DOCS / "claims" / f"{name.lower()}.md").read_text(encoding="utf-8") for name in DOCUMENTS}
@@ -20,12 +20,7 @@ PAGES = {name: (DOCS / "claims" / f"{name.lower()}.md").read_text(encoding="utf-
 @pytest.fixture(scope="module")
 def show_claims() -> Any:
     """What mkdocs runs, docs/show_claims.py."""
-    spec = importlib.util.spec_from_file_location("show_claims", DOCS / "show_claims.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_of_docs("show_claims")
 
 
 @pytest.fixture

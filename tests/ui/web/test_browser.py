@@ -36,6 +36,13 @@ def opened(browser: Any, server: Server, link: str) -> Any:
     return page
 
 
+def shows(page: Any, letters: int) -> None:
+    """Press Show, and wait for a word of so many letters."""
+    page.click("#show")
+    columns = letters + 2  # a heading, and the start
+    page.wait_for_function(f"() => document.querySelectorAll('.strip tr')[0]?.children.length === {columns}")
+
+
 def is_done(page: Any) -> None:
     """Wait until nothing is asked for any more."""
     page.wait_for_function("() => document.querySelector('main').getAttribute('aria-busy') === 'false'")
@@ -72,8 +79,7 @@ def test_a_head_that_the_next_machine_lacks_gives_way_to_its_first(browser: Any,
     page = opened(browser, server, "spec=tomita(7)&word=0101&layer=1&head=1")
     page.fill("#spec", "parity")
     page.fill("#word", "1011")
-    page.click("#show")
-    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 6")
+    shows(page, 4)
     is_done(page)
     assert page.locator("canvas.attention").count() == 1
     page.close()
@@ -86,8 +92,7 @@ def test_a_machine_whose_letters_hold_blanks_is_shown(browser: Any, server: Serv
     page.set_input_files("#upload", tmp_path / "blanks.json")
     page.wait_for_function("() => document.querySelector('.strip')?.innerText.includes('turn left')")
     page.fill("#word", '"turn left" go')
-    page.click("#show")
-    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 4")
+    shows(page, 2)
     assert strip(page, 0)[1:] == ["turn left", "go"]
     page.close()
 
@@ -101,8 +106,7 @@ def test_a_typed_word_that_the_machine_does_not_read_is_refused_and_stays(browse
     assert "'2'" in page.locator("[role=alert]").inner_text()
     assert page.input_value("#word") == "1012"
     page.fill("#word", "101")
-    page.click("#show")
-    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 5")
+    shows(page, 3)
     page.close()
 
 
@@ -178,8 +182,7 @@ def test_a_machine_is_typed_stepped_hovered_ablated_and_trained(browser: Any, se
     assert any(cell.startswith("✗") for cell in strip(page, 2))
     watched.shown("ablated")
     page.fill("#word", "ab")
-    page.click("#show")
-    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 4")
+    shows(page, 2)
     linked(page, "without=%5B%5B0%2C0%5D%5D")  # another word is looked at with the same head ablated
     page.click("#restore")
     page.click("#train")
@@ -317,8 +320,7 @@ def test_mistakes_and_uploads_are_answered_on_the_page(browser: Any, server: Ser
     page.set_input_files("#upload", machine_file)
     page.wait_for_function("() => document.querySelector('svg.machine')?.innerHTML.includes('down')")
     page.fill("#word", "bb")
-    page.click("#show")
-    page.wait_for_function("() => document.querySelectorAll('.strip tr')[0]?.children.length === 4")
+    shows(page, 2)
     assert page.locator("[role=alert]").count() == 0  # it is still the uploaded one
     watched.is_quiet(server.url)
 
